@@ -1,0 +1,1 @@
+"""The worlds: what happens when an agent acts, and what it sees."""
