@@ -1,0 +1,52 @@
+# Everything runs in .venv; each target brings it up to date first. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-stamp
+
+# torch is asked for by its exact version before anything else, so that the range in pyproject.toml
+# never resolves to a newer and larger build.
+TORCH ?= $(shell grep '^torch==' constraints.txt)
+
+# -qq drops pip's progress and warnings, but not its errors.
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+
+.DEFAULT_GOAL := help
+.PHONY: setup demo test lint format clean help
+
+setup: $(STAMP) ## Create .venv and install the package with its tools (again when a requirement changes)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "errands needs Python 3.11 or newer: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/pip || { echo "setup: creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "setup: installing $(TORCH)"
+	@$(PIP) install -c constraints.txt '$(TORCH)'
+	@echo "setup: installing errands and its tools, in the versions of constraints.txt"
+	@$(PIP) install -c constraints.txt -e '.[watch,dev]'
+	@touch $@
+	@echo "setup: done, try $(BIN)/errands --help"
+
+demo: setup ## Watch the near-optimal policy run an errand, and keep it as demo.gif
+	$(BIN)/errands run "pick up the pig, visit the box, transform all cows" \
+		--world grid --agent near-optimal --seed 7 --gif demo.gif
+
+test: lint ## Check style and types, then run the tests
+	$(BIN)/pytest -n 2 --dist loadfile
+
+lint: setup ## Check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy src
+
+format: setup ## Rewrite the code in the house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## Remove .venv, caches and build leftovers (runs/ is kept)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
