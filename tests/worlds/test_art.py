@@ -11,7 +11,8 @@ GOOD = "\n".join(
 
 def test_a_picture_is_read_with_its_colours_and_transparency() -> None:
     flag = parse_art(GOOD)["flag"]
-    assert flag.shape == (16, 16, 4) and flag.dtype == np.uint8
+    assert flag.shape == (16, 16, 4)
+    assert flag.dtype == np.uint8
     assert flag[3, 0].tolist() == [255, 0, 0, 255]
     assert flag[3, 15].tolist() == [0, 255, 127, 255]
     assert not flag[:, 1:15].any()
@@ -36,7 +37,7 @@ def test_a_mistake_is_reported_with_file_and_line(text: str, message: str) -> No
         parse_art(text, "bad.txt")
 
 
-@pytest.mark.parametrize("name", ["block"])
+@pytest.mark.parametrize("name", ["block", "grid"])
 def test_shipped_art_is_read_and_is_the_callers_to_change(name: str) -> None:
     first = load_art(name)
     assert first

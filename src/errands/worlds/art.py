@@ -25,10 +25,11 @@ def _shipped(name: str) -> dict[str, NDArray[np.uint8]]:
 
 
 def parse_art(text: str, source: str = "art") -> dict[str, NDArray[np.uint8]]:
-    """Read pixel art from text; `source` names it in the message of the ValueError a mistake raises.
+    """Read pixel art from text. A mistake raises ValueError with `source` and the line.
 
-    A line `palette` opens a list of `<char> <rrggbb>` lines; a line `picture <name>` opens 16 rows of
-    16 characters. '.' is always transparent. Blank lines and lines that start with '#' are skipped.
+    A line `palette` opens a list of `<char> <rrggbb>` lines; a line `picture <name>` opens 16 rows
+    of 16 characters. '.' is always transparent. Blank lines and lines that start with '#' are
+    skipped.
     """
     palette: dict[str, tuple[int, int, int, int]] = {TRANSPARENT: (0, 0, 0, 0)}
     pictures: dict[str, NDArray[np.uint8]] = {}
