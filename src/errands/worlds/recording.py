@@ -1,0 +1,170 @@
+"""Pictures into films: captions below the frames, and animated GIFs written whole or not at all."""
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from errands.worlds.draw import BACKDROP, Colour, Picture
+
+LAST_FRAME = 1000  # milliseconds that the end stays in sight before the film starts again
+SHORTEST_FRAME = 20  # milliseconds; browsers slow anything shorter down to 100
+PALETTE_SIZE = 255  # of 256: one stays free for "as in the frame before", which keeps files small
+SAMPLED_FRAMES = 32  # the palette is chosen from so many frames, spread over the film
+
+TEXT: Colour = (172, 170, 184)
+MARKED_TEXT: Colour = (255, 221, 85)
+TEXT_SIZE = 13
+TEXT_SHADES = 6  # from none to full; a divisor of 255, plus one
+LINE_HEIGHT = 18
+MARGIN = 8
+INDENT = 12  # room for the mark to the left of a line
+LINES_BEFORE_COLUMNS = 5  # longer captions are set in columns, where the picture is wide enough
+
+
+def caption(frame: Picture, lines: Sequence[str], *, marked: int | None = None) -> Picture:
+    """The frame with lines of text below it, the marked one bright with an arrow before it.
+
+    The same lines make the same strip whichever is marked, so the frames of a film stay one size.
+    """
+    if not lines:
+        return frame
+    width = frame.shape[1]
+    widest = max(_text_width(line) for line in lines)
+    columns = -(-len(lines) // LINES_BEFORE_COLUMNS)
+    columns = max(1, min(columns, (width - MARGIN) // (INDENT + widest + MARGIN)))
+    rows = -(-len(lines) // columns)
+    column_width = (width - MARGIN) // columns
+
+    strip = Image.new("RGB", (width, rows * LINE_HEIGHT + 2 * MARGIN), BACKDROP)
+    pen = ImageDraw.Draw(strip)
+    for i, line in enumerate(lines):
+        column, row = divmod(i, rows)
+        x, y = MARGIN + column * column_width, MARGIN + row * LINE_HEIGHT
+        middle = y + LINE_HEIGHT // 2
+        if i == marked:
+            pen.polygon([(x, middle - 4), (x, middle + 4), (x + 5, middle)], fill=MARKED_TEXT)
+        text = _text(_shortened(line, column_width - INDENT - MARGIN))
+        strip.paste(MARKED_TEXT if i == marked else TEXT, (x + INDENT, y), text)
+    return np.concatenate([frame, np.asarray(strip)], axis=0)
+
+
+def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float = 8) -> None:
+    """Write an endless GIF. All frames share a palette, so that nothing flickers.
+
+    The file appears under its name only when it is complete; after a failure an older one is still
+    there. Equal frames in a row are stored as one that is shown for longer.
+    """
+    pictures = [np.ascontiguousarray(frame) for frame in frames]
+    if not pictures:
+        raise ValueError("a film needs at least one frame")
+    for frame in pictures:
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
+            raise ValueError(f"expected uint8 RGB frames, not {frame.dtype} of shape {frame.shape}")
+        if frame.shape != pictures[0].shape:
+            raise ValueError(f"frames differ in shape: {pictures[0].shape} and {frame.shape}")
+    if not fps > 0:
+        raise ValueError(f"{fps} frames a second cannot be shown")
+
+    images = _with_shared_palette(pictures)
+    durations = [max(SHORTEST_FRAME, round(1000 / fps))] * (len(images) - 1) + [LAST_FRAME]
+    path = Path(path)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        images[0].save(
+            unfinished,
+            format="GIF",
+            save_all=True,
+            append_images=images[1:],
+            duration=durations,
+            loop=0,
+            optimize=True,  # leaves out what did not change since the frame before
+        )
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _with_shared_palette(frames: Sequence[Picture]) -> list[Image.Image]:
+    """Frames as palette images: exact while there are few enough colours, else the nearest ones."""
+    seen = np.zeros(1 << 24, np.bool_)
+    for frame in frames:
+        seen[_packed(frame)] = True
+    colours = np.flatnonzero(seen)
+    rgb = _unpacked(colours)
+    if len(colours) <= PALETTE_SIZE:
+        palette, nearest = rgb, np.arange(len(colours))
+    else:
+        palette = _adaptive_palette(frames)
+        nearest = _nearest(rgb, palette)
+    index = np.zeros(1 << 24, np.uint8)  # a packed colour's place in the palette
+    index[colours] = nearest
+
+    images = []
+    for frame in frames:
+        image = Image.fromarray(index[_packed(frame)])
+        image.putpalette(palette.astype(np.uint8).tobytes())
+        images.append(image)
+    return images
+
+
+def _adaptive_palette(frames: Sequence[Picture]) -> NDArray[np.int64]:
+    """(up to PALETTE_SIZE, 3) colours for all frames, chosen from some of them."""
+    sample = np.linspace(0, len(frames) - 1, min(len(frames), SAMPLED_FRAMES)).astype(int)
+    packed, counts = np.unique([_packed(frames[i]) for i in sample], return_counts=True)
+    colours = _unpacked(packed[np.argsort(-counts, kind="stable")])  # (colours, 3), commonest first
+    if len(colours) <= PALETTE_SIZE:  # only frames left out have more
+        return colours
+    # Pixel art has few colours and many pixels of each: they stay exact. Shades share the rest.
+    exact, others = np.split(colours, [PALETTE_SIZE // 2])
+    image = Image.fromarray(others[None].astype(np.uint8))
+    quantized = image.quantize(PALETTE_SIZE - len(exact), Image.Quantize.MEDIANCUT, kmeans=1)
+    return np.concatenate([exact, np.array(quantized.getpalette()).reshape(-1, 3)])[:PALETTE_SIZE]
+
+
+def _nearest(colours: NDArray[np.int64], palette: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each colour, the index of the palette's closest; in pieces, to bound the memory."""
+    pieces = np.array_split(colours, -(-len(colours) // 4096))
+    differences = (piece[:, None] - palette for piece in pieces)  # (piece, palette, 3)
+    return np.concatenate([np.square(difference).sum(2).argmin(1) for difference in differences])
+
+
+def _packed(frame: Picture) -> NDArray[np.int32]:
+    """(height, width, 3) bytes -> (height, width) numbers 0xrrggbb."""
+    wide = frame.astype(np.int32)
+    return wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]
+
+
+def _unpacked(colours: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """(colours,) -> (colours, 3)"""
+    return np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(TEXT_SIZE)
+
+
+def _text(text: str) -> Image.Image:
+    """A line of text as a mask, with few shades so that it leaves the palette to the picture."""
+    mask = Image.new("L", (max(1, _text_width(text)), LINE_HEIGHT))
+    ImageDraw.Draw(mask).text((0, LINE_HEIGHT // 2), text, fill=255, font=_font(), anchor="lm")
+    step = 255 // (TEXT_SHADES - 1)
+    return mask.point([round(value / step) * step for value in range(256)])
+
+
+def _text_width(text: str) -> int:
+    return round(_font().getlength(text))
+
+
+def _shortened(text: str, width: int) -> str:
+    if _text_width(text) <= width:
+        return text
+    while text and _text_width(f"{text}...") > width:
+        text = text[:-1]
+    return f"{text.rstrip()}..."
