@@ -13,7 +13,7 @@ from PIL import Image
 
 from errands.worlds.art import load_art
 from errands.worlds.draw import ansi, generated_picture, object_codes, side_by_side, top_down
-from errands.worlds.recording import LAST_FRAME, caption, save_gif
+from errands.worlds.film import LAST_FRAME, caption, save_gif
 from errands.worlds.spec import BLOCK, EMPTY, FIRST_OBJECT, GRID, WALL, WATER
 
 ART = load_art("grid")
