@@ -1,3 +1,7 @@
-"""Agents that carry out lists of instructions, including ones they were never trained on."""
+"""Agents that carry out lists of instructions they were never trained on."""
+
+from errands.worlds.registration import register_environments
 
 __version__ = "0.1.0"
+
+register_environments()

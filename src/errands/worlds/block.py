@@ -1,0 +1,99 @@
+"""The block world: seen through the agent's own eyes, acted on straight ahead."""
+
+from enum import IntEnum
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.language.vocabulary import PICK_UP, TRANSFORM
+from errands.worlds.kernel import kernel
+from errands.worlds.raycast import RayTables, render_view
+from errands.worlds.record import Records
+from errands.worlds.spec import Rules
+from errands.worlds.state import World
+from errands.worlds.step import act_on, forget_deed, live_on, move_to
+
+# North, east, south, west: the order of headings, clockwise.
+AHEAD_ROW = np.array([-1, 0, 1, 0])
+AHEAD_COLUMN = np.array([0, 1, 0, -1])
+
+
+class BlockAction(IntEnum):
+    """Paper, section 3.3. Looking up or down changes only what is seen."""
+
+    LOOK_LEFT = 0
+    LOOK_RIGHT = 1
+    LOOK_UP = 2
+    LOOK_DOWN = 3
+    MOVE_FORWARD = 4
+    MOVE_BACKWARD = 5
+    PICK_UP = 6
+    TRANSFORM = 7
+    NO_OP = 8
+
+
+LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD, PICK, CHANGE, _NO_OP = map(int, BlockAction)
+ACTIONS = len(BlockAction)
+
+
+@kernel()
+def act(world: World, action: int, rules: Rules) -> None:
+    """The agent's own part of a step."""
+    forget_deed(world)
+    heading = world.heading
+    if action == LEFT:
+        world.heading = (heading + 3) % 4
+    elif action == RIGHT:
+        world.heading = (heading + 1) % 4
+    elif action == UP:
+        world.pitch = min(world.pitch + 1, 1)
+    elif action == DOWN:
+        world.pitch = max(world.pitch - 1, -1)
+    row, column = world.row, world.column
+    ahead_row, ahead_column = row + AHEAD_ROW[heading], column + AHEAD_COLUMN[heading]
+    if action == FORWARD:
+        move_to(world, ahead_row, ahead_column)
+    elif action == BACKWARD:
+        move_to(world, row - AHEAD_ROW[heading], column - AHEAD_COLUMN[heading])
+    elif action == PICK:
+        act_on(world, ahead_row, ahead_column, PICK_UP, rules)
+    elif action == CHANGE:
+        act_on(world, ahead_row, ahead_column, TRANSFORM, rules)
+
+
+@kernel()
+def observe(
+    world: World, tables: RayTables, atlas: NDArray[np.uint8], out: NDArray[np.uint8]
+) -> None:
+    """Render what the agent sees."""
+    render_view(
+        world.tiles,
+        world.row,
+        world.column,
+        world.heading,
+        world.pitch,
+        tables,
+        atlas,
+        out,
+    )
+
+
+@kernel(parallel=True)
+def step_all(
+    worlds: Records,
+    goals: NDArray[np.int16],
+    actions: NDArray[np.int64],
+    rules: Records,
+    ranges: Records,
+    tables: RayTables,
+    atlas: NDArray[np.uint8],
+    rewards: NDArray[np.float32],
+    status: NDArray[np.uint8],
+    images: NDArray[np.uint8],
+) -> None:
+    """Step every world and render it."""
+    for i in numba.prange(actions.size):
+        act(worlds[i], actions[i], rules[0])
+        rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
+        observe(worlds[i], tables, atlas, images[i])

@@ -1,0 +1,93 @@
+"""The grid world: seen from above as binary planes, acted on in four directions."""
+
+from enum import IntEnum
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.language.vocabulary import PICK_UP, TRANSFORM
+from errands.worlds.events import COLUMN_STEPS, ROW_STEPS
+from errands.worlds.kernel import kernel
+from errands.worlds.record import Records
+from errands.worlds.spec import EMPTY, MAP_SIZE, Rules
+from errands.worlds.state import World
+from errands.worlds.step import act_on, forget_deed, live_on, move_to
+
+AGENT_PLANE = 0  # the planes are the tile codes, with the agent in the place of EMPTY
+
+
+class GridAction(IntEnum):
+    """Paper, appendix C: no-operation, and three things to do in each direction."""
+
+    NO_OP = 0
+    MOVE_NORTH = 1
+    MOVE_SOUTH = 2
+    MOVE_WEST = 3
+    MOVE_EAST = 4
+    PICK_UP_NORTH = 5
+    PICK_UP_SOUTH = 6
+    PICK_UP_WEST = 7
+    PICK_UP_EAST = 8
+    TRANSFORM_NORTH = 9
+    TRANSFORM_SOUTH = 10
+    TRANSFORM_WEST = 11
+    TRANSFORM_EAST = 12
+
+
+MOVE, PICK, CHANGE = (  # first action of each kind, as plain integers for the kernels
+    int(GridAction.MOVE_NORTH),
+    int(GridAction.PICK_UP_NORTH),
+    int(GridAction.TRANSFORM_NORTH),
+)
+ACTIONS = len(GridAction)
+
+
+def planes(objects: int) -> int:
+    """Planes of an observation: agent, block, water, and one for each kind of object."""
+    return 3 + objects
+
+
+@kernel()
+def act(world: World, action: int, rules: Rules) -> None:
+    """The agent's own part of a step."""
+    forget_deed(world)
+    if action < MOVE:
+        return
+    direction = (action - MOVE) % 4
+    row = world.row + ROW_STEPS[direction]
+    column = world.column + COLUMN_STEPS[direction]
+    if action < PICK:
+        move_to(world, row, column)
+    else:
+        act_on(world, row, column, PICK_UP if action < CHANGE else TRANSFORM, rules)
+
+
+@kernel()
+def observe(world: World, out: NDArray[np.uint8]) -> None:
+    """Write the planes of what is where."""
+    out[:] = 0
+    for row in range(MAP_SIZE):
+        for column in range(MAP_SIZE):
+            tile = world.tiles[row, column]
+            if tile != EMPTY:
+                out[tile, row, column] = 1
+    out[AGENT_PLANE, world.row, world.column] = 1
+
+
+@kernel(parallel=True)
+def step_all(
+    worlds: Records,
+    goals: NDArray[np.int16],
+    actions: NDArray[np.int64],
+    rules: Records,
+    ranges: Records,
+    rewards: NDArray[np.float32],
+    status: NDArray[np.uint8],
+    images: NDArray[np.uint8],
+) -> None:
+    """Step every world and observe it."""
+    for i in numba.prange(actions.size):
+        act(worlds[i], actions[i], rules[0])
+        rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
+        observe(worlds[i], images[i])

@@ -1,0 +1,238 @@
+"""The worlds at home in Gymnasium: `gymnasium.make` and `gymnasium.make_vec`.
+
+Observations are dictionaries: `image`, and `task` (verb, object, quantity) for a skill, or `tokens`
+and `mask` for a list. Neither observations nor infos tell how far the list is done before the
+episode has ended; `privileged_worlds` is there for planners and teachers.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from errands.language.instruction import parse_instructions
+from errands.language.vocabulary import VERBS
+from errands.worlds.art import load_art
+from errands.worlds.draw import ansi, side_by_side, top_down
+from errands.worlds.spec import WORLDS, Setting, WorldSpec
+from errands.worlds.vector import (
+    EpisodeStatistics,
+    TaskSource,
+    Worlds,
+    given_list,
+    image_shape,
+    list_tasks,
+    skill_tasks,
+)
+
+Observation = dict[str, NDArray[Any]]
+Info = dict[str, Any]
+MOST_REPEATS = 7  # the largest count of a subtask (paper, inter/extrapolation)
+METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 8}
+
+
+def skill_worlds(
+    world: str,
+    count: int,
+    *,
+    scenario: str = "independent",
+    split: str = "train",
+    spec: WorldSpec | None = None,
+) -> Worlds:
+    """Worlds that each ask for one subtask."""
+    spec = spec or WORLDS[world]
+    return Worlds(spec, count, skill_tasks(spec, scenario, split), spec.skill)
+
+
+def instruction_worlds(
+    world: str,
+    count: int,
+    *,
+    split: str = "train",
+    length: int | tuple[int, int] = 4,
+    instructions: str | None = None,
+    with_all: bool = True,
+    forgiving: bool = False,
+    step_limit: int | None = None,
+    spec: WorldSpec | None = None,
+) -> Worlds:
+    """Worlds that ask for a list: drawn from a split, or the one that `instructions` spells out."""
+    spec = spec or WORLDS[world]
+    setting: Setting = spec.forgiving if forgiving else spec.lists
+    if instructions is not None:
+        tasks: TaskSource = given_list(
+            spec, parse_instructions(instructions, spec.vocabulary), step_limit
+        )
+    else:
+        lengths = (length, length) if isinstance(length, int) else length
+        tasks = list_tasks(spec, split, lengths, with_all=with_all, step_limit=step_limit)
+    return Worlds(spec, count, tasks, setting)
+
+
+def observation_space(worlds: Worlds, *, skill: bool) -> gymnasium.spaces.Dict:
+    """What an agent gets to see of one world."""
+    spec = worlds.spec
+    brightest = 1 if spec.kind == "grid" else 255
+    image = gymnasium.spaces.Box(0, brightest, image_shape(spec), np.uint8)
+    if skill:
+        ranges = [len(VERBS), len(spec.objects), MOST_REPEATS + 1]
+        return gymnasium.spaces.Dict(
+            {"image": image, "task": gymnasium.spaces.MultiDiscrete(ranges)}
+        )
+    most = np.full((worlds.longest, 3), spec.vocabulary.token_count)
+    tokens = gymnasium.spaces.MultiDiscrete(most)
+    mask = gymnasium.spaces.MultiBinary(worlds.longest)
+    return gymnasium.spaces.Dict({"image": image, "tokens": tokens, "mask": mask})
+
+
+def observations(worlds: Worlds, *, skill: bool) -> Observation:
+    """What the agents of a batch see now, in arrays of their own."""
+    if skill:
+        return {"image": worlds.images.copy(), "task": worlds.subtasks.astype(np.int64)}
+    return {
+        "image": worlds.images.copy(),
+        "tokens": worlds.tokens.copy(),
+        "mask": worlds.mask.astype(np.int8),
+    }
+
+
+def render(worlds: Worlds, i: int, mode: str) -> NDArray[np.uint8] | str:
+    """World i for people: from above, and in the block world through the agent's eyes as well."""
+    spec, world = worlds.spec, worlds.privileged[i]
+    heading = int(world["heading"]) if spec.kind == "block" else None
+    where = world["tiles"], int(world["row"]), int(world["column"]), spec.objects
+    if mode == "ansi":
+        return ansi(*where, heading=heading)
+    picture = top_down(*where, load_art(spec.art or spec.kind), heading=heading)
+    return picture if heading is None else side_by_side(worlds.images[i], picture)
+
+
+def end_of_episode(ended: EpisodeStatistics, k: int) -> Info:
+    """What the info of an episode's last step says."""
+    return {
+        "episode": {"r": float(ended.reward[k]), "l": int(ended.steps[k])},
+        "success": bool(ended.success[k]),
+        "completed": int(ended.completed[k]),
+        "events": int(ended.events[k]),
+        "events_used": int(ended.events_used[k]),
+    }
+
+
+class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
+    """One world."""
+
+    metadata = METADATA
+
+    def __init__(self, worlds: Worlds, *, skill: bool, render_mode: str | None = None) -> None:
+        self._worlds = worlds
+        self._skill = skill
+        self._seeded = False
+        self.render_mode = render_mode
+        self.observation_space = cast(
+            gymnasium.Space[Observation], observation_space(worlds, skill=skill)
+        )
+        self.action_space = gymnasium.spaces.Discrete(worlds.actions)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        super().reset(seed=seed)
+        if seed is not None or not self._seeded:
+            self._worlds.seed(seed if seed is not None else int(self.np_random.integers(2**62)))
+            self._seeded = True
+        self._worlds.reset()
+        return self._observation(), {}
+
+    def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, Info]:
+        worlds = self._worlds
+        worlds.step(np.array([action], np.int64))
+        done, cut_off = bool(worlds.done[0]), bool(worlds.cut_off[0])
+        info = end_of_episode(worlds.finished(), 0) if done or cut_off else {}
+        return self._observation(), float(worlds.rewards[0]), done, cut_off, info
+
+    def render(self) -> Any:
+        if self.render_mode is None:
+            return None
+        return render(self._worlds, 0, self.render_mode)
+
+    def privileged_worlds(self) -> Worlds:
+        """The true state, for planners and teachers only."""
+        return self._worlds
+
+    def _observation(self) -> Observation:
+        batch = observations(self._worlds, skill=self._skill)
+        return {name: values[0] for name, values in batch.items()}
+
+
+class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
+    """A batch of worlds in one process; an episode's last step already shows the next one."""
+
+    metadata = METADATA | {"autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(self, worlds: Worlds, *, skill: bool, render_mode: str | None = None) -> None:
+        self._worlds = worlds
+        self._skill = skill
+        self._seeded = False
+        self.render_mode = render_mode
+        self.num_envs = worlds.count
+        self.single_observation_space = observation_space(worlds, skill=skill)
+        self.single_action_space = gymnasium.spaces.Discrete(worlds.actions)
+        self.observation_space = batch_space(self.single_observation_space, worlds.count)
+        self.action_space = batch_space(self.single_action_space, worlds.count)
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observation, Info]:
+        if seed is not None or not self._seeded:
+            self._worlds.seed(seed if seed is not None else int(self.np_random.integers(2**62)))
+            self._seeded = True
+        self._worlds.reset((options or {}).get("reset_mask"))
+        return observations(self._worlds, skill=self._skill), {}
+
+    def step(
+        self, actions: NDArray[np.int64]
+    ) -> tuple[Observation, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], Info]:
+        worlds = self._worlds
+        worlds.step(actions)
+        rewards = worlds.rewards.astype(np.float64)
+        done, cut_off = worlds.done, worlds.cut_off
+        info: Info = {}
+        ended = worlds.finished()
+        if ended.world.size:
+            last = observations(worlds, skill=self._skill)
+            for k, i in enumerate(ended.world):
+                final = {name: values[i] for name, values in last.items()}
+                final_info = {"final_obs": final, "final_info": end_of_episode(ended, k)}
+                info = self._add_info(info, final_info, int(i))
+            worlds.reset(done | cut_off)
+        return observations(worlds, skill=self._skill), rewards, done, cut_off, info
+
+    def render(self) -> Any:
+        if self.render_mode is None:
+            return None
+        return tuple(render(self._worlds, i, self.render_mode) for i in range(self.num_envs))
+
+    def privileged_worlds(self) -> Worlds:
+        """The true state, for planners and teachers only."""
+        return self._worlds
+
+
+def make_env(world: str, skill: bool, render_mode: str | None = None, **options: Any) -> ErrandsEnv:
+    """Entry point of `gymnasium.make`."""
+    build = skill_worlds if skill else instruction_worlds
+    return ErrandsEnv(build(world, 1, **options), skill=skill, render_mode=render_mode)
+
+
+def make_vector_env(
+    world: str, skill: bool, num_envs: int = 1, render_mode: str | None = None, **options: Any
+) -> ErrandsVectorEnv:
+    """Entry point of `gymnasium.make_vec`."""
+    build = skill_worlds if skill else instruction_worlds
+    return ErrandsVectorEnv(build(world, num_envs, **options), skill=skill, render_mode=render_mode)

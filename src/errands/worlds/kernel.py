@@ -1,0 +1,45 @@
+"""How the worlds' hot loops are compiled: Numba, cached on disk, released from the GIL.
+
+Numba's own cache only looks at the file a function stands in, not at the files of the functions
+that it calls. A changed rule could so leave an old step in the cache. Here the cache folder is
+named after the content of every file with kernels, so a change in one compiles all of them anew.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _cache_folder() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "errands"
+    )
+    return os.path.join(base, digest.hexdigest()[:16])
+
+
+_CACHE_FOLDER = _cache_folder()
+
+
+def kernel(*, parallel: bool = False) -> Callable[[Function], Function]:
+    """Compile a function on first use; `parallel` lets `numba.prange` use every core."""
+
+    def compile_lazily(function: Function) -> Function:
+        # The folder is read when a function is decorated; other users of Numba in the same
+        # process keep their own.
+        settings: Any = numba.config
+        previous, settings.CACHE_DIR = settings.CACHE_DIR, _CACHE_FOLDER
+        try:
+            return cast(Function, numba.njit(cache=True, nogil=True, parallel=parallel)(function))
+        finally:
+            settings.CACHE_DIR = previous
+
+    return compile_lazily

@@ -1,0 +1,212 @@
+"""Every number of a world in one place: what is in it, what it turns into, what it pays.
+
+Constants carry their source: [C] stated or drawn by the authors, [I] inferred, [K] calibrated so
+that the hand-made policies score what the paper prints (docs/worlds.md), [O] our own choice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.language.splits import groups
+from errands.language.vocabulary import (
+    BLOCK_VOCABULARY,
+    GRID_VOCABULARY,
+    PICK_UP,
+    VERBS,
+    Vocabulary,
+)
+from errands.worlds.record import Records, new_records
+
+MAP_SIZE = 10  # cells a side, border of walls included [C]
+MOST_OBJECTS = 32  # kinds of object a world can have
+EMPTY, WALL, WATER, FIRST_OBJECT = range(4)  # tile codes; object k is FIRST_OBJECT + k
+NOTHING = -1  # no cell, no deed, no event
+
+Range = tuple[float, float]
+WorldKind = Literal["grid", "block"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that appears unasked, stays a while, and is worth interrupting a task for."""
+
+    object: str  # what appears
+    probability: float  # chance a step that it appears while there is none
+    lifetime: int  # steps until it leaves
+    close: int  # near-optimal goes for it when it can be transformed within so many steps
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """What one step pays. Water and event are net: they replace the step's own reward."""
+
+    step: float = -0.1  # [C]
+    done: float = 1.0  # added to the last step's reward [C]
+    water: float = -0.3  # net reward of a step that ends on water [I]
+    event: float = 0.9  # net reward of transforming the event's object [I]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How episodes of one kind are laid out."""
+
+    scattered: tuple[str, ...]  # kinds of object put anywhere, needed or not
+    objects: Range  # share of open cells with such an object, drawn anew each episode
+    walls: Range = (0.0, 0.1)  # share of cells that are walls [C]
+    water: Range = (0.0, 0.0)  # share of cells that are water
+    sizes: tuple[int, int] = (MAP_SIZE, MAP_SIZE)  # smallest and largest map, border included
+    event: bool = True  # whether the world's event happens
+    forgiving: bool = False  # whether a missing target of the current instruction is put back
+
+
+@dataclass(frozen=True)
+class StepLimits:
+    """Steps after which an episode is cut off."""
+
+    skill: int = 50  # one subtask [C: block; O: grid]
+    counted_skill: int = 70  # a subtask with a count above one [C: block; O: grid]
+    train: int = 60  # lists of up to `train_length`
+    train_length: int = 4
+    validation: int = 90  # lists of up to `validation_length`
+    validation_length: int = 7
+    test: int = 250  # lists of up to `test_length`; longer ones get their share more
+    test_length: int = 20
+    test_without_all: int = 200
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """One world. A user's own is made by `dataclasses.replace` or from scratch (docs/worlds.md)."""
+
+    name: str
+    kind: WorldKind  # whose rules and eyes: the grid's or the block world's
+    vocabulary: Vocabulary  # objects, and the quantities an instruction may carry
+    transforms: Mapping[str, str | None]  # what an object turns into; None or absent: it is gone
+    interact: Mapping[str, str]  # what "interact with" means for an object: "pick up", "transform"
+    skill: Setting  # episodes of one subtask
+    lists: Setting  # episodes of a list of instructions
+    forgiving: Setting  # the same, with missing targets put back
+    event: Event | None
+    rewards: Rewards = field(default_factory=Rewards)
+    limits: StepLimits = field(default_factory=StepLimits)
+    walks: Mapping[str, float] = field(default_factory=dict)  # object: chance a step to move a cell
+    held_out: tuple[tuple[str, str], ...] = ()  # (verb, object) unseen in a user's own world
+    art: str = ""  # pixel art to draw it with; the kind's own by default
+
+    def __post_init__(self) -> None:
+        known = set(self.vocabulary.objects)
+        if len(known) > MOST_OBJECTS:
+            raise ValueError(
+                f"{len(known)} kinds of object, but a world has {MOST_OBJECTS} at most"
+            )
+        named: list[str] = [*self.transforms, *self.interact, *self.walks]
+        named += [product for product in self.transforms.values() if product is not None]
+        for setting in (self.skill, self.lists, self.forgiving):
+            named += setting.scattered
+            if not 5 <= setting.sizes[0] <= setting.sizes[1] <= MAP_SIZE:
+                raise ValueError(f"map sizes {setting.sizes} are not within 5..{MAP_SIZE}")
+        if self.event is not None:
+            named.append(self.event.object)
+        for name in named:
+            if name not in known:
+                raise ValueError(f"'{name}' is not an object of the vocabulary of '{self.name}'")
+        for name, verb in self.interact.items():
+            if verb not in ("pick up", "transform"):
+                raise ValueError(f"interact['{name}'] is '{verb}', not 'pick up' or 'transform'")
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        return self.vocabulary.objects
+
+    def step_limit(self, length: int, split: str, *, with_all: bool = True) -> int:
+        """Steps for a list of so many instructions of a split: train, seen, unseen, validation."""
+        limits = self.limits
+        if split == "train":
+            base, reference = limits.train, limits.train_length
+        elif split == "validation":
+            base, reference = limits.validation, limits.validation_length
+        else:
+            base = limits.test if with_all else limits.test_without_all
+            reference = limits.test_length
+        return base if length <= reference else -(-base * length // reference)
+
+
+class Rules:
+    """A spec as the kernels read it: one record."""
+
+    becomes: Annotated[NDArray[np.uint8], "u1", MOST_OBJECTS]  # tile that an object turns into
+    interact: Annotated[NDArray[np.int16], "i2", MOST_OBJECTS]  # verb of "interact with"
+    walks: Annotated[NDArray[np.float64], "f8", MOST_OBJECTS]  # chance a step to move one cell
+    event_object: Annotated[int, "i2"]  # NOTHING when the world has no event
+    event_probability: Annotated[float, "f8"]
+    event_lifetime: Annotated[int, "i2"]
+    reward_step: Annotated[float, "f8"]
+    reward_done: Annotated[float, "f8"]
+    reward_water: Annotated[float, "f8"]
+    reward_event: Annotated[float, "f8"]
+
+
+def compile_rules(spec: WorldSpec) -> Records:
+    index = {name: k for k, name in enumerate(spec.objects)}
+    compiled = new_records(Rules, 1)
+    rules = compiled[0]
+    rules["becomes"] = EMPTY
+    for name, product in spec.transforms.items():
+        if product is not None:
+            rules["becomes"][index[name]] = FIRST_OBJECT + index[product]
+    rules["interact"] = PICK_UP
+    for name, verb in spec.interact.items():
+        rules["interact"][index[name]] = VERBS.index(verb)
+    for name, chance in spec.walks.items():
+        rules["walks"][index[name]] = chance
+    event = spec.event
+    rules["event_object"] = index[event.object] if event else NOTHING
+    rules["event_probability"] = event.probability if event else 0.0
+    rules["event_lifetime"] = event.lifetime if event else 0
+    for name in ("step", "done", "water", "event"):
+        rules[f"reward_{name}"] = getattr(spec.rewards, name)
+    return compiled
+
+
+_GRID_THINGS = tuple(name for name in GRID_VOCABULARY.objects if name != "enemy")
+
+GRID = WorldSpec(
+    name="grid",
+    kind="grid",
+    vocabulary=GRID_VOCABULARY,
+    transforms={  # [C]; everything else is gone when transformed
+        "cow": "milk",
+        "pig": "meat",
+        "rock": "stone",
+        "tree": "wood",
+        "box": "diamond",
+        "duck": "egg",
+    },
+    interact=groups("grid"),
+    skill=Setting(GRID_VOCABULARY.objects, objects=(0.0, 0.6), water=(0.0, 0.1), event=False),
+    lists=Setting(_GRID_THINGS, objects=(0.0, 0.3), water=(0.0, 0.1)),
+    forgiving=Setting(_GRID_THINGS, objects=(0.0, 0.15), water=(0.0, 0.1), forgiving=True),
+    event=Event("enemy", probability=0.035, lifetime=10, close=3),  # [K], lifetime [C]
+    walks={"enemy": 0.5},  # [K]
+)
+
+_BLOCK_TARGETS = ("pig", "sheep", "greenbot", "horse", "cat")
+
+BLOCK = WorldSpec(
+    name="block",
+    kind="block",
+    vocabulary=BLOCK_VOCABULARY,
+    transforms=dict.fromkeys(BLOCK_VOCABULARY.objects, "ice"),  # [C]; ice stays ice
+    interact=groups("block"),
+    skill=Setting((*_BLOCK_TARGETS, "box"), objects=(0.1, 0.8), event=False),
+    lists=Setting(_BLOCK_TARGETS, objects=(0.0, 0.15)),
+    forgiving=Setting(_BLOCK_TARGETS, objects=(0.0, 0.15), forgiving=True),
+    event=Event("box", probability=0.03, lifetime=20, close=6),  # [C], close [O]
+    limits=StepLimits(train=80, test=600, test_without_all=600, validation=210),
+)
+
+WORLDS: Mapping[str, WorldSpec] = {"grid": GRID, "block": BLOCK}

@@ -1,0 +1,76 @@
+"""One step of any world after the agent has acted: the world's own moves, the task, the pay."""
+
+from errands.language.vocabulary import TRANSFORM, VISIT
+from errands.worlds.events import come_and_go, walk
+from errands.worlds.goals import advance_goals, put_back
+from errands.worlds.kernel import kernel
+from errands.worlds.layout import Ranges
+from errands.worlds.spec import EMPTY, FIRST_OBJECT, NOTHING, WALL, WATER, Rules
+from errands.worlds.state import Goals, World, set_tile
+
+RUNNING, DONE, CUT_OFF = range(3)  # how an episode stands after a step
+
+
+@kernel()
+def forget_deed(world: World) -> None:
+    world.deed_verb = NOTHING
+    world.deed_object = NOTHING
+
+
+@kernel()
+def move_to(world: World, row: int, column: int) -> None:
+    """Go to a cell unless a wall is there; arriving on an object's cell is a visit."""
+    tile = world.tiles[row, column]
+    if tile == WALL:
+        return
+    world.row, world.column = row, column
+    if tile >= FIRST_OBJECT:
+        world.deed_verb = VISIT
+        world.deed_object = tile - FIRST_OBJECT
+
+
+@kernel()
+def act_on(world: World, row: int, column: int, verb: int, rules: Rules) -> None:
+    """Pick up or transform the object on a cell, if there is one."""
+    tile = world.tiles[row, column]
+    if tile < FIRST_OBJECT:
+        return
+    becomes = rules.becomes[tile - FIRST_OBJECT] if verb == TRANSFORM else EMPTY
+    set_tile(world, row, column, becomes)
+    world.deed_verb = verb
+    world.deed_object = tile - FIRST_OBJECT
+
+
+@kernel()
+def live_on(world: World, goals: Goals, rules: Rules, ranges: Ranges) -> tuple[float, int]:
+    """Everything that follows the agent's act; returns the reward and how the episode stands.
+
+    A world whose episode has ended stays as it is and pays nothing until it is reset.
+    """
+    if world.progress == world.length:
+        return 0.0, DONE
+    if world.steps >= world.step_limit:
+        return 0.0, CUT_OFF
+    walk(world, rules)
+    if ranges.event:
+        come_and_go(world, rules)
+    done = advance_goals(world, goals, rules)
+    if ranges.forgiving and not done:
+        put_back(world, goals)
+    world.steps += 1
+    reward = pay(world, rules, ranges)
+    if done:
+        return reward + rules.reward_done, DONE
+    return reward, CUT_OFF if world.steps >= world.step_limit else RUNNING
+
+
+@kernel()
+def pay(world: World, rules: Rules, ranges: Ranges) -> float:
+    """The step's reward without the one for the whole list."""
+    caught = world.deed_verb == TRANSFORM and world.deed_object == rules.event_object
+    if ranges.event and caught:
+        world.events_used += 1
+        return rules.reward_event
+    if world.tiles[world.row, world.column] == WATER:
+        return rules.reward_water
+    return rules.reward_step

@@ -1,0 +1,323 @@
+"""Many worlds at once: the thin shell around the kernels that everything else drives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.language import splits
+from errands.language.instruction import Instruction
+from errands.language.vocabulary import ALL, BLOCK_VOCABULARY, GRID_VOCABULARY, INTERACT, VERBS
+from errands.worlds import block, grid
+from errands.worlds.art import load_art
+from errands.worlds.kernel import kernel
+from errands.worlds.layout import Tasks, compile_setting, reset_world
+from errands.worlds.planner import Plan, Planner
+from errands.worlds.raycast import RayTables, build_tables, texture_atlas
+from errands.worlds.record import Records, new_records
+from errands.worlds.spec import MAP_SIZE, Setting, WorldSpec, compile_rules
+from errands.worlds.state import SUPPLY, World
+from errands.worlds.step import CUT_OFF, DONE
+
+PAPER_VOCABULARIES = (GRID_VOCABULARY, BLOCK_VOCABULARY)
+VIEW_SIZE = 64  # pixels a side of the block world's view [C]
+
+
+@dataclass(frozen=True)
+class TaskSource:
+    """Which instructions episodes ask for, how many, and in how many steps."""
+
+    pool: tuple[Instruction, ...]
+    lengths: tuple[int, int] = (1, 1)  # a list's length is drawn from this range, ends included
+    in_order: bool = False  # the list is the pool itself, not a draw from it
+    step_limit: int = 50
+
+    def __post_init__(self) -> None:
+        if not self.pool:
+            raise ValueError("a task needs at least one instruction")
+        if not 1 <= self.lengths[0] <= self.lengths[1]:
+            raise ValueError(f"list lengths {self.lengths} must be at least 1 and in order")
+        if self.in_order and self.lengths != (len(self.pool), len(self.pool)):
+            raise ValueError("a list given in order has the length of its pool")
+
+
+def skill_tasks(spec: WorldSpec, scenario: str, split: str) -> TaskSource:
+    """Single subtasks of one of the paper's generalisation scenarios."""
+    if spec.vocabulary in PAPER_VOCABULARIES:
+        pool = splits.subtasks(spec.kind, scenario, split)
+    else:
+        pool = own_instructions(spec, split, quantities=(1,))
+    counted = any(subtask.quantity > 1 for subtask in pool)
+    return TaskSource(pool, step_limit=spec.limits.counted_skill if counted else spec.limits.skill)
+
+
+def list_tasks(
+    spec: WorldSpec,
+    split: str,
+    lengths: tuple[int, int],
+    *,
+    with_all: bool = True,
+    step_limit: int | None = None,
+) -> TaskSource:
+    """Lists drawn from one of the paper's sets of instructions."""
+    if spec.vocabulary in PAPER_VOCABULARIES:
+        pool = splits.instructions(spec.kind, split, with_all=with_all)
+    else:
+        quantities = tuple(q for q in spec.vocabulary.quantities if q != ALL or with_all)
+        pool = own_instructions(spec, split, quantities)
+    limit = step_limit or spec.step_limit(lengths[1], split, with_all=with_all)
+    return TaskSource(pool, lengths, step_limit=limit)
+
+
+def own_instructions(
+    spec: WorldSpec, split: str, quantities: tuple[int, ...]
+) -> tuple[Instruction, ...]:
+    """The instructions of a user's own world: what its `held_out` names is unseen."""
+    if split not in ("train", "seen", "unseen", "all"):
+        raise ValueError(f"world '{spec.name}' has no split '{split}': train, seen, unseen or all")
+    words = spec.vocabulary
+    everything = tuple(
+        Instruction(verb, name, quantity)
+        for verb in (VERBS if spec.interact else VERBS[:INTERACT])
+        for name in words.objects
+        for quantity in quantities
+        if words.carries(verb, quantity) and (spec.event is None or name != spec.event.object)
+    )
+    if split == "all":
+        return everything
+    return tuple(
+        item
+        for item in everything
+        if ((item.verb, item.object) in spec.held_out) == (split == "unseen")
+    )
+
+
+def given_list(
+    spec: WorldSpec, instructions: Sequence[Instruction], step_limit: int | None = None
+) -> TaskSource:
+    """Exactly this list, every episode."""
+    length = len(instructions)
+    limit = step_limit or spec.step_limit(length, "seen")
+    return TaskSource(tuple(instructions), (length, length), in_order=True, step_limit=limit)
+
+
+@dataclass(frozen=True)
+class EpisodeStatistics:
+    """Finished episodes, one row each."""
+
+    world: NDArray[np.int64]  # which world of the batch
+    reward: NDArray[np.float64]
+    steps: NDArray[np.int64]
+    completed: NDArray[np.int64]  # instructions done
+    success: NDArray[np.bool_]  # the whole list was done
+    events: NDArray[np.int64]  # how often the event happened
+    events_used: NDArray[np.int64]  # and how often the agent transformed its object
+
+
+class Worlds:
+    """A batch of worlds of one kind. Buffers are written in place: copy what you keep.
+
+    `step` never resets; `reset(mask)` begins new episodes where the mask says so. What agents may
+    see is in `images`, `tokens`, `mask` and `subtasks`; `privileged` is for planners and teachers.
+    """
+
+    def __init__(
+        self, spec: WorldSpec, count: int, tasks: TaskSource, setting: Setting | None = None
+    ) -> None:
+        if count < 1:
+            raise ValueError(f"a batch needs at least one world, not {count}")
+        self.spec = spec
+        self.count = count
+        self.rules: Records = compile_rules(spec)
+        self.actions = grid.ACTIONS if spec.kind == "grid" else block.ACTIONS
+        self.longest = tasks.lengths[1]
+        self._worlds = new_records(World, count)
+        self._goals = np.zeros((count, self.longest, 4), np.int16)
+        self._planner = Planner(spec, self.rules)
+        self.rewards = np.zeros(count, np.float32)
+        self.status = np.zeros(count, np.uint8)
+        self.images = np.zeros((count, *image_shape(spec)), np.uint8)
+        self.tokens = np.zeros((count, self.longest, 3), np.int64)
+        self.mask = np.zeros((count, self.longest), np.bool_)
+        self._returns = np.zeros(count, np.float64)
+        words = spec.vocabulary
+        self._quantity_tokens = np.zeros(max(words.quantities) + 1, np.int64)
+        for quantity in words.quantities:
+            self._quantity_tokens[quantity] = words.quantity_token(quantity)
+        self.change_tasks(tasks)
+        self.change_setting(setting or spec.lists)
+        if spec.kind == "block":
+            self._tables = build_tables()
+            self._atlas = texture_atlas(load_art(spec.art or "block"), spec.objects)
+        self.seed(0)
+
+    def change_tasks(self, tasks: TaskSource) -> None:
+        """Take tasks from here, beginning with each world's next reset (for curricula)."""
+        if tasks.lengths[1] > self.longest:
+            raise ValueError(f"lists of {tasks.lengths[1]} do not fit worlds for {self.longest}")
+        self.tasks = tasks
+        words = self.spec.vocabulary
+        self._spoken = all(words.carries(item.verb, item.quantity) for item in tasks.pool)
+        codes = np.array([item.code(words) for item in tasks.pool], np.int16)
+        self._tasks = Tasks(codes, *tasks.lengths, tasks.in_order, tasks.step_limit)
+
+    def change_setting(self, setting: Setting) -> None:
+        """Lay episodes out like this, beginning with each world's next reset (for curricula)."""
+        self.setting = setting
+        self._ranges: Records = compile_setting(setting, self.spec.objects)
+
+    def seed(self, seeds: int | Sequence[int]) -> None:
+        """Give world i the random numbers of seed + i, or of its own seed in a sequence.
+
+        A world's episodes depend on its seed alone, not on the size of the batch.
+        """
+        if isinstance(seeds, int):
+            seeds = range(seeds, seeds + self.count)
+        if len(seeds) != self.count:
+            raise ValueError(f"{len(seeds)} seeds for {self.count} worlds")
+        self._worlds["random"] = _mix(_mix(np.array([seed % 2**64 for seed in seeds], np.uint64)))
+
+    def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
+        """Begin new episodes, in every world or where the mask is true, and observe them."""
+        chosen = np.arange(self.count) if mask is None else np.flatnonzero(mask)
+        if chosen.size == 0:
+            return
+        reset_chosen(self._worlds, self._goals, chosen, self.rules, self._ranges, self._tasks)
+        self.rewards[chosen] = 0.0
+        self.status[chosen] = 0
+        self._returns[chosen] = 0.0
+        self._write_tokens(chosen)
+        if self.spec.kind == "grid":
+            observe_grids(self._worlds, chosen, self.images)
+        else:
+            observe_blocks(self._worlds, chosen, self._tables, self._atlas, self.images)
+
+    def step(self, actions: NDArray[np.int64]) -> None:
+        """Act in every world; writes `rewards`, `status` and `images`."""
+        actions = np.asarray(actions, np.int64)
+        if actions.shape != (self.count,):
+            raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
+        if actions.min() < 0 or actions.max() >= self.actions:
+            raise ValueError(f"actions must be within 0..{self.actions - 1}")
+        inputs = self._worlds, self._goals, actions, self.rules, self._ranges
+        outputs = self.rewards, self.status, self.images
+        if self.spec.kind == "grid":
+            grid.step_all(*inputs, *outputs)
+        else:
+            block.step_all(*inputs, self._tables, self._atlas, *outputs)
+        self._returns += self.rewards
+
+    @property
+    def subtasks(self) -> NDArray[np.int16]:
+        """The parameters (worlds, 3) of each world's only instruction, when lists have length 1."""
+        if self.longest != 1:
+            raise ValueError("a list of instructions has no single subtask: use tokens and mask")
+        return self._goals[:, 0, :SUPPLY]
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Where the last step finished the whole list."""
+        return np.equal(self.status, DONE)
+
+    @property
+    def cut_off(self) -> NDArray[np.bool_]:
+        """Where the last step ran into the step limit."""
+        return np.equal(self.status, CUT_OFF)
+
+    def finished(self) -> EpisodeStatistics:
+        """The episodes that the last step ended: read it before `reset` begins new ones."""
+        ended = np.flatnonzero(self.status)
+        worlds = self._worlds[ended]
+        return EpisodeStatistics(
+            world=ended,
+            reward=self._returns[ended],
+            steps=worlds["steps"].astype(np.int64),
+            completed=worlds["progress"].astype(np.int64),
+            success=self.status[ended] == DONE,
+            events=worlds["events"].astype(np.int64),
+            events_used=worlds["events_used"].astype(np.int64),
+        )
+
+    @property
+    def privileged(self) -> Records:
+        """The true states (`state.World`), for teachers and drawing: never for an agent."""
+        return self._worlds
+
+    @property
+    def privileged_goals(self) -> NDArray[np.int16]:
+        """The lists as the worlds check them: (worlds, longest, verb, object, quantity, supply)."""
+        return self._goals
+
+    def privileged_subtasks(self) -> NDArray[np.int16]:
+        """The true current instruction (worlds, 3) of each world."""
+        index = np.minimum(self._worlds["progress"], self._worlds["length"] - 1)
+        return self._goals[np.arange(self.count), index, :SUPPLY]
+
+    def plan_subtasks(self, subtasks: NDArray[np.int16] | None = None) -> Plan:
+        """The exact teacher of each world's current, or given, subtask."""
+        if subtasks is None:
+            subtasks = self.privileged_subtasks()
+        return self._planner.subtasks(self._worlds, subtasks)
+
+    def plan_lists(self, policy: str) -> Plan:
+        """The hand-made policies for whole lists: `shortest-path` or `near-optimal`."""
+        return self._planner.lists(self._worlds, self._goals, policy)
+
+    def _write_tokens(self, chosen: NDArray[np.int64]) -> None:
+        if not self._spoken:  # counted subtasks of a skill have parameters, not words
+            return
+        words, goals = self.spec.vocabulary, self._goals[chosen]
+        mask = np.arange(self.longest) < self._worlds["length"][chosen, None]
+        tokens = np.empty_like(self.tokens[chosen])
+        tokens[..., 0] = goals[..., 0] + words.verb_token(VERBS[0])
+        tokens[..., 1] = self._quantity_tokens[goals[..., 2]]
+        tokens[..., 2] = goals[..., 1] + words.object_token(words.objects[0])
+        self.tokens[chosen] = tokens * mask[..., None]
+        self.mask[chosen] = mask
+
+
+def image_shape(spec: WorldSpec) -> tuple[int, ...]:
+    """Shape of one observation: planes of the grid, pixels of the block world."""
+    if spec.kind == "grid":
+        return grid.planes(len(spec.objects)), MAP_SIZE, MAP_SIZE
+    return VIEW_SIZE, VIEW_SIZE, 3
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread neighbouring numbers over all 64 bits (the finaliser of splitmix64)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) + np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel(parallel=True)
+def reset_chosen(
+    worlds: Records,
+    goals: NDArray[np.int16],
+    chosen: NDArray[np.int64],
+    rules: Records,
+    ranges: Records,
+    tasks: Tasks,
+) -> None:
+    for k in numba.prange(chosen.size):
+        reset_world(worlds[chosen[k]], goals[chosen[k]], rules[0], ranges[0], tasks)
+
+
+@kernel(parallel=True)
+def observe_grids(worlds: Records, chosen: NDArray[np.int64], images: NDArray[np.uint8]) -> None:
+    for k in numba.prange(chosen.size):
+        grid.observe(worlds[chosen[k]], images[chosen[k]])
+
+
+@kernel(parallel=True)
+def observe_blocks(
+    worlds: Records,
+    chosen: NDArray[np.int64],
+    tables: RayTables,
+    atlas: NDArray[np.uint8],
+    images: NDArray[np.uint8],
+) -> None:
+    for k in numba.prange(chosen.size):
+        block.observe(worlds[chosen[k]], tables, atlas, images[chosen[k]])
