@@ -263,4 +263,5 @@ class Planner:
 
 def first_optimal(plan: Plan) -> NDArray[np.intp]:
     """One action a world: the first optimal one, 0 when nothing can be done."""
-    return np.argmax(plan.optimal, axis=1)
+    chosen: NDArray[np.intp] = plan.optimal.argmax(axis=1)
+    return chosen
