@@ -12,7 +12,7 @@ from errands.worlds.raycast import RayTables, render_view
 from errands.worlds.record import Records
 from errands.worlds.spec import Rules
 from errands.worlds.state import World
-from errands.worlds.step import act_on, forget_deed, live_on, move_to
+from errands.worlds.step import act_on, forget_deed, is_over, live_on, move_to
 
 # North, east, south, west: the order of headings, clockwise.
 AHEAD_ROW = np.array([-1, 0, 1, 0])
@@ -94,6 +94,7 @@ def step_all(
 ) -> None:
     """Step every world and render it."""
     for i in numba.prange(actions.size):
-        act(worlds[i], actions[i], rules[0])
+        if not is_over(worlds[i]):
+            act(worlds[i], actions[i], rules[0])
         rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
         observe(worlds[i], tables, atlas, images[i])

@@ -12,7 +12,7 @@ from errands.worlds.kernel import kernel
 from errands.worlds.record import Records
 from errands.worlds.spec import EMPTY, MAP_SIZE, Rules
 from errands.worlds.state import World
-from errands.worlds.step import act_on, forget_deed, live_on, move_to
+from errands.worlds.step import act_on, forget_deed, is_over, live_on, move_to
 
 AGENT_PLANE = 0  # the planes are the tile codes, with the agent in the place of EMPTY
 
@@ -88,6 +88,7 @@ def step_all(
 ) -> None:
     """Step every world and observe it."""
     for i in numba.prange(actions.size):
-        act(worlds[i], actions[i], rules[0])
+        if not is_over(worlds[i]):
+            act(worlds[i], actions[i], rules[0])
         rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
         observe(worlds[i], images[i])

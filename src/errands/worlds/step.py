@@ -12,6 +12,12 @@ RUNNING, DONE, CUT_OFF = range(3)  # how an episode stands after a step
 
 
 @kernel()
+def is_over(world: World) -> bool:
+    """Whether the episode has ended: until it is reset, the world stays as it is."""
+    return bool(world.progress == world.length or world.steps >= world.step_limit)
+
+
+@kernel()
 def forget_deed(world: World) -> None:
     world.deed_verb = NOTHING
     world.deed_object = NOTHING
