@@ -7,7 +7,7 @@ with ALL, by a fitting deed that leaves none of its objects in the world.
 
 from errands.language.vocabulary import ALL, INTERACT
 from errands.worlds.kernel import kernel
-from errands.worlds.spec import FIRST_OBJECT, NOTHING, Rules
+from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, NOTHING, Rules
 from errands.worlds.state import (
     QUANTITY,
     SUPPLY,
@@ -16,6 +16,7 @@ from errands.worlds.state import (
     Goals,
     World,
     place_somewhere,
+    set_tile,
 )
 
 
@@ -38,11 +39,45 @@ def reach(world: World, goals: Goals, index: int) -> None:
 def bring_supply(world: World, goals: Goals) -> None:
     """Place what the current instruction is still owed, as far as there is room."""
     index = world.progress
-    while goals[index, SUPPLY] > 0:
-        tile = FIRST_OBJECT + goals[index, TARGET]
-        if place_somewhere(world, tile) == NOTHING:
-            return
+    while goals[index, SUPPLY] > 0 and place_target(world, goals, goals[index, TARGET]):
         goals[index, SUPPLY] -= 1
+
+
+@kernel()
+def place_target(world: World, goals: Goals, target: int) -> bool:
+    """Put a target of the current instruction on the map; false when it has to wait."""
+    if place_somewhere(world, FIRST_OBJECT + target) != NOTHING:
+        return True
+    if not make_room(world, goals, target):
+        return False
+    return place_somewhere(world, FIRST_OBJECT + target) != NOTHING
+
+
+@kernel()
+def make_room(world: World, goals: Goals, target: int) -> bool:
+    """On a full map, take away another object: what transforming leaves behind can fill a map.
+
+    It is the one that the list needs last, if at all; the instruction that needs it is owed it.
+    """
+    chosen, latest = NOTHING, NOTHING
+    for cell in range(MAP_SIZE * MAP_SIZE):
+        row, column = cell // MAP_SIZE, cell % MAP_SIZE
+        kind = world.tiles[row, column] - FIRST_OBJECT
+        if kind < 0 or kind == target or cell == world.event_cell:
+            continue
+        if row == world.row and column == world.column:
+            continue
+        needed = world.progress
+        while needed < world.length and goals[needed, TARGET] != kind:
+            needed += 1
+        if needed > latest:
+            chosen, latest = cell, needed
+    if chosen == NOTHING:
+        return False
+    set_tile(world, chosen // MAP_SIZE, chosen % MAP_SIZE, EMPTY)
+    if latest < world.length:
+        goals[latest, SUPPLY] += 1
+    return True
 
 
 @kernel()
@@ -66,4 +101,4 @@ def put_back(world: World, goals: Goals) -> None:
     """The forgiving world: the current instruction's target never runs out."""
     target = goals[world.progress, TARGET]
     if world.counts[target] == 0:
-        place_somewhere(world, FIRST_OBJECT + target)
+        place_target(world, goals, target)

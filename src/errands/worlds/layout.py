@@ -6,7 +6,8 @@ Every episode is solvable by construction:
 2. The list is played through on paper. Where an instruction would find too few targets, they are
    put on the map from the start, as long as a quarter of the open cells stays empty and no earlier
    instruction takes *all* of that object. What cannot be there from the start is the instruction's
-   supply: it appears when the list reaches that instruction.
+   supply: it appears when the list reaches that instruction, on a full map in the place of
+   something that is needed later or not at all.
 Nothing else is replaced: an agent that wastes what a later instruction needs has failed, unless
 the setting is forgiving.
 """
