@@ -39,6 +39,8 @@ def walk(world: World, rules: Rules) -> None:
         to_row, to_column = row + ROW_STEPS[direction], column + COLUMN_STEPS[direction]
         if not is_free(world, to_row, to_column):
             continue
+        if to_row * MAP_SIZE + to_column == world.event_cell:
+            continue  # just vacated by the agent's deed: this one would be taken for the event's
         world.tiles[row, column] = EMPTY
         world.tiles[to_row, to_column] = tile
         if world.event_cell == cell:
