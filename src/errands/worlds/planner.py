@@ -239,7 +239,8 @@ class Planner:
         self._is_grid = spec.kind == "grid"
         self._actions = grid.ACTIONS if self._is_grid else block.ACTIONS
         # Teachers maximise reward, so water costs what it costs in reward, in whole steps.
-        self._water_cost = max(1, round(spec.rewards.water / spec.rewards.step))
+        step, water = spec.rewards.step, spec.rewards.water
+        self._water_cost = max(1, round(water / step)) if step else 1
         self._close = spec.event.close if spec.event else 0
 
     def subtasks(self, worlds: Records, subtasks: NDArray[np.int16]) -> Plan:
