@@ -104,6 +104,7 @@ class WorldSpec:
                 f"{len(known)} kinds of object, but a world has {MOST_OBJECTS} at most"
             )
         named: list[str] = [*self.transforms, *self.interact, *self.walks]
+        named += [name for _, name in self.held_out]
         named += [product for product in self.transforms.values() if product is not None]
         for setting in (self.skill, self.lists, self.forgiving):
             named += setting.scattered
@@ -117,6 +118,11 @@ class WorldSpec:
         for name, verb in self.interact.items():
             if verb not in ("pick up", "transform"):
                 raise ValueError(f"interact['{name}'] is '{verb}', not 'pick up' or 'transform'")
+        for verb, _ in self.held_out:
+            if verb not in VERBS:
+                raise ValueError(f"held_out names '{verb}', which is not a verb")
+        if self.event is not None and self.event.lifetime < 1:
+            raise ValueError(f"an event stays at least 1 step, not {self.event.lifetime}")
 
     @property
     def objects(self) -> tuple[str, ...]:
