@@ -35,6 +35,13 @@ MOST_REPEATS = 7  # the largest count of a subtask (paper, inter/extrapolation)
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 8}
 
 
+def world_spec(name: str) -> WorldSpec:
+    """A world that ships with the package, by name."""
+    if name not in WORLDS:
+        raise ValueError(f"no world '{name}'; there are {', '.join(WORLDS)}")
+    return WORLDS[name]
+
+
 def skill_worlds(
     world: str,
     count: int,
@@ -44,7 +51,7 @@ def skill_worlds(
     spec: WorldSpec | None = None,
 ) -> Worlds:
     """Worlds that each ask for one subtask."""
-    spec = spec or WORLDS[world]
+    spec = spec or world_spec(world)
     return Worlds(spec, count, skill_tasks(spec, scenario, split), spec.skill)
 
 
@@ -61,7 +68,7 @@ def instruction_worlds(
     spec: WorldSpec | None = None,
 ) -> Worlds:
     """Worlds that ask for a list: drawn from a split, or the one that `instructions` spells out."""
-    spec = spec or WORLDS[world]
+    spec = spec or world_spec(world)
     setting: Setting = spec.forgiving if forgiving else spec.lists
     if instructions is not None:
         tasks: TaskSource = given_list(
@@ -111,10 +118,21 @@ def render(worlds: Worlds, i: int, mode: str) -> NDArray[np.uint8] | str:
     return picture if heading is None else side_by_side(worlds.images[i], picture)
 
 
+def checked_render_mode(mode: str | None) -> str | None:
+    known = METADATA["render_modes"]
+    if mode is not None and mode not in known:
+        raise ValueError(f"no render mode '{mode}'; there are {', '.join(known)}")
+    return mode
+
+
 def end_of_episode(ended: EpisodeStatistics, k: int) -> Info:
-    """What the info of an episode's last step says."""
+    """What the info of an episode's last step says.
+
+    The key "episode" is left to Gymnasium's own RecordEpisodeStatistics, which insists on it.
+    """
     return {
-        "episode": {"r": float(ended.reward[k]), "l": int(ended.steps[k])},
+        "reward": float(ended.reward[k]),
+        "steps": int(ended.steps[k]),
         "success": bool(ended.success[k]),
         "completed": int(ended.completed[k]),
         "events": int(ended.events[k]),
@@ -131,7 +149,7 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         self._worlds = worlds
         self._skill = skill
         self._seeded = False
-        self.render_mode = render_mode
+        self.render_mode = checked_render_mode(render_mode)
         self.observation_space = cast(
             gymnasium.Space[Observation], observation_space(worlds, skill=skill)
         )
@@ -177,7 +195,7 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
         self._worlds = worlds
         self._skill = skill
         self._seeded = False
-        self.render_mode = render_mode
+        self.render_mode = checked_render_mode(render_mode)
         self.num_envs = worlds.count
         self.single_observation_space = observation_space(worlds, skill=skill)
         self.single_action_space = gymnasium.spaces.Discrete(worlds.actions)
@@ -190,10 +208,12 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
         seed: int | Sequence[int] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, Info]:
+        mask = (options or {}).get("reset_mask")
         if seed is not None or not self._seeded:
-            self._worlds.seed(seed if seed is not None else int(self.np_random.integers(2**62)))
+            start = seed if seed is not None else int(self.np_random.integers(2**62))
+            self._worlds.seed(start, mask)
             self._seeded = True
-        self._worlds.reset((options or {}).get("reset_mask"))
+        self._worlds.reset(mask)
         return observations(self._worlds, skill=self._skill), {}
 
     def step(

@@ -21,7 +21,8 @@ from errands.worlds.spec import MAP_SIZE, Setting, WorldSpec, compile_rules
 from errands.worlds.state import SUPPLY, World
 from errands.worlds.step import CUT_OFF, DONE
 
-PAPER_VOCABULARIES = (GRID_VOCABULARY, BLOCK_VOCABULARY)
+# Whose splits a world uses goes by its words: the grid's objects can also be seen as blocks.
+PAPER_SPLITS = {GRID_VOCABULARY: "grid", BLOCK_VOCABULARY: "block"}
 VIEW_SIZE = 64  # pixels a side of the block world's view [C]
 
 
@@ -39,14 +40,16 @@ class TaskSource:
             raise ValueError("a task needs at least one instruction")
         if not 1 <= self.lengths[0] <= self.lengths[1]:
             raise ValueError(f"list lengths {self.lengths} must be at least 1 and in order")
+        if self.step_limit < 1:
+            raise ValueError(f"a step limit must be at least 1, not {self.step_limit}")
         if self.in_order and self.lengths != (len(self.pool), len(self.pool)):
             raise ValueError("a list given in order has the length of its pool")
 
 
 def skill_tasks(spec: WorldSpec, scenario: str, split: str) -> TaskSource:
     """Single subtasks of one of the paper's generalisation scenarios."""
-    if spec.vocabulary in PAPER_VOCABULARIES:
-        pool = splits.subtasks(spec.kind, scenario, split)
+    if spec.vocabulary in PAPER_SPLITS:
+        pool = splits.subtasks(PAPER_SPLITS[spec.vocabulary], scenario, split)
     else:
         pool = own_instructions(spec, split, quantities=(1,))
     counted = any(subtask.quantity > 1 for subtask in pool)
@@ -62,13 +65,14 @@ def list_tasks(
     step_limit: int | None = None,
 ) -> TaskSource:
     """Lists drawn from one of the paper's sets of instructions."""
-    if spec.vocabulary in PAPER_VOCABULARIES:
-        pool = splits.instructions(spec.kind, split, with_all=with_all)
+    if spec.vocabulary in PAPER_SPLITS:
+        pool = splits.instructions(PAPER_SPLITS[spec.vocabulary], split, with_all=with_all)
     else:
         quantities = tuple(q for q in spec.vocabulary.quantities if q != ALL or with_all)
         pool = own_instructions(spec, split, quantities)
-    limit = step_limit or spec.step_limit(lengths[1], split, with_all=with_all)
-    return TaskSource(pool, lengths, step_limit=limit)
+    if step_limit is None:
+        step_limit = spec.step_limit(lengths[1], split, with_all=with_all)
+    return TaskSource(pool, lengths, step_limit=step_limit)
 
 
 def own_instructions(
@@ -99,8 +103,9 @@ def given_list(
 ) -> TaskSource:
     """Exactly this list, every episode."""
     length = len(instructions)
-    limit = step_limit or spec.step_limit(length, "seen")
-    return TaskSource(tuple(instructions), (length, length), in_order=True, step_limit=limit)
+    if step_limit is None:
+        step_limit = spec.step_limit(length, "seen")
+    return TaskSource(tuple(instructions), (length, length), in_order=True, step_limit=step_limit)
 
 
 @dataclass(frozen=True)
@@ -168,20 +173,23 @@ class Worlds:
         self.setting = setting
         self._ranges: Records = compile_setting(setting, self.spec.objects)
 
-    def seed(self, seeds: int | Sequence[int]) -> None:
+    def seed(self, seeds: int | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
         """Give world i the random numbers of seed + i, or of its own seed in a sequence.
 
-        A world's episodes depend on its seed alone, not on the size of the batch.
+        A world's episodes depend on its seed alone, not on the size of the batch. With a mask,
+        only the worlds where it is true are seeded.
         """
-        if isinstance(seeds, int):
-            seeds = range(seeds, seeds + self.count)
+        if isinstance(seeds, int | np.integer):
+            seeds = range(int(seeds), int(seeds) + self.count)
         if len(seeds) != self.count:
             raise ValueError(f"{len(seeds)} seeds for {self.count} worlds")
-        self._worlds["random"] = _mix(_mix(np.array([seed % 2**64 for seed in seeds], np.uint64)))
+        mixed = _mix(_mix(np.array([int(seed) % 2**64 for seed in seeds], np.uint64)))
+        chosen = self._chosen(mask)
+        self._worlds["random"][chosen] = mixed[chosen]
 
     def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
         """Begin new episodes, in every world or where the mask is true, and observe them."""
-        chosen = np.arange(self.count) if mask is None else np.flatnonzero(mask)
+        chosen = self._chosen(mask)
         if chosen.size == 0:
             return
         reset_chosen(self._worlds, self._goals, chosen, self.rules, self._ranges, self._tasks)
@@ -264,6 +272,13 @@ class Worlds:
     def plan_lists(self, policy: str) -> Plan:
         """The hand-made policies for whole lists: `shortest-path` or `near-optimal`."""
         return self._planner.lists(self._worlds, self._goals, policy)
+
+    def _chosen(self, mask: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        if mask is None:
+            return np.arange(self.count)
+        if np.shape(mask) != (self.count,):
+            raise ValueError(f"a mask has shape {np.shape(mask)}, not ({self.count},)")
+        return np.flatnonzero(mask)
 
     def _write_tokens(self, chosen: NDArray[np.int64]) -> None:
         if not self._spoken:  # counted subtasks of a skill have parameters, not words
