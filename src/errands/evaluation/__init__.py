@@ -1,0 +1,1 @@
+"""What agents achieve: episodes counted fairly, with everything needed to repeat them."""

@@ -1,0 +1,204 @@
+"""Whole episodes by any agent, one at a time to watch or many at once to measure.
+
+Seeds are apart for good: training draws its worlds from seeds below 2**32, validation from
+VALIDATION_SEEDS on, tests from TEST_SEEDS on, so a test never shows a world that was trained on.
+The seed that a user names is an offset into the test seeds.
+"""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import errands
+from errands.language.vocabulary import suggest
+from errands.worlds.block import BlockAction
+from errands.worlds.grid import GridAction
+from errands.worlds.gym import instruction_worlds
+from errands.worlds.planner import NEAR_OPTIMAL, SHORTEST_PATH, first_optimal
+from errands.worlds.spec import NOTHING
+from errands.worlds.vector import EpisodeStatistics, Worlds
+
+VALIDATION_SEEDS = 2**33
+TEST_SEEDS = 2**34
+BATCH = 2048  # worlds stepped at once: enough to fill the cores, few enough to stay in the cache
+
+
+class Policy(Protocol):
+    """Who decides. One policy serves one batch of worlds from the start of its episodes."""
+
+    def act(self, worlds: Worlds) -> NDArray[np.int64]:
+        """An action for every world, also for those whose episode has ended (it is ignored)."""
+
+
+@dataclass(frozen=True)
+class PlannerPolicy:
+    """A hand-made policy that sees the whole state."""
+
+    name: str
+
+    def act(self, worlds: Worlds) -> NDArray[np.int64]:
+        return first_optimal(worlds.plan_lists(self.name)).astype(np.int64)
+
+
+def _planner(name: str, worlds: Worlds) -> Policy:
+    return PlannerPolicy(name)
+
+
+# Every agent that can be named: a function that makes its policy, with a fresh memory, for a batch.
+AGENTS: dict[str, Callable[[Worlds], Policy]] = {
+    name: partial(_planner, name) for name in (NEAR_OPTIMAL, SHORTEST_PATH)
+}
+
+
+def agent_named(name: str) -> Callable[[Worlds], Policy]:
+    if name not in AGENTS:
+        raise ValueError(f"unknown agent '{name}'; {suggest(name, tuple(AGENTS))}")
+    return AGENTS[name]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of a watched world did."""
+
+    step: int
+    action: int
+    action_name: str
+    reward: float
+    progress: int  # instructions done
+    achieved: int  # of the current instruction's count
+    row: int
+    column: int
+    heading: int
+    event: bool  # whether the event's object is there
+
+
+def action_name(worlds: Worlds, action: int) -> str:
+    names = GridAction if worlds.spec.kind == "grid" else BlockAction
+    return names(action).name.lower().replace("_", " ")
+
+
+def watch_episode(worlds: Worlds, policy: Policy) -> Iterator[Step]:
+    """Step the first world, already reset, until its episode ends."""
+    while not worlds.status[0]:
+        actions = policy.act(worlds)
+        worlds.step(actions)
+        yield describe_step(worlds, int(actions[0]))
+
+
+def describe_step(worlds: Worlds, action: int) -> Step:
+    """The step that the first world has just taken."""
+    world = worlds.privileged[0]
+    return Step(
+        step=int(world["steps"]),
+        action=action,
+        action_name=action_name(worlds, action),
+        reward=round(float(worlds.rewards[0]), 6),
+        progress=int(world["progress"]),
+        achieved=int(world["achieved"]),
+        row=int(world["row"]),
+        column=int(world["column"]),
+        heading=int(world["heading"]),
+        event=bool(world["event_cell"] != NOTHING),
+    )
+
+
+def run_episodes(
+    worlds: Worlds, policy: Policy, on_progress: Callable[[int], None] | None = None
+) -> EpisodeStatistics:
+    """Run every world, already reset, to the end of its episode; one row each, in their order.
+
+    Worlds that are done wait for the others: counting whichever episodes end first would count too
+    many short ones. `on_progress` hears how many have ended.
+    """
+    while True:
+        worlds.step(policy.act(worlds))
+        ended = int(np.count_nonzero(worlds.status))
+        if on_progress is not None:
+            on_progress(ended)
+        if ended == worlds.count:
+            return worlds.finished()
+
+
+@dataclass(frozen=True)
+class InstructionTest:
+    """Lists of instructions to measure an agent with."""
+
+    agent: str
+    world: str
+    split: str = "train"
+    length: int = 4
+    with_all: bool = True
+    forgiving: bool = False
+    episodes: int = 1000
+    seed: int = 0
+
+    def worlds(self, count: int) -> Worlds:
+        return instruction_worlds(
+            self.world,
+            count,
+            split=self.split,
+            length=self.length,
+            with_all=self.with_all,
+            forgiving=self.forgiving,
+        )
+
+
+def evaluate_instructions(
+    test: InstructionTest, on_progress: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """Measure an agent: episode i is the test world of seed + i, and every episode counts once."""
+    make_policy = agent_named(test.agent)
+    started = time.perf_counter()
+    batches: list[EpisodeStatistics] = []
+    worlds = test.worlds(min(BATCH, test.episodes))
+    for first in range(0, test.episodes, BATCH):
+        left = test.episodes - first
+        if left < worlds.count:
+            worlds = test.worlds(left)
+        worlds.seed(TEST_SEEDS + test.seed + first)
+        worlds.reset()
+        report = None if on_progress is None else partial(_report, on_progress, first)
+        batches.append(run_episodes(worlds, make_policy(worlds), report))
+    measured = {
+        name: mean_and_error(np.concatenate([getattr(batch, name) for batch in batches]))
+        for name in ("success", "reward", "steps", "completed", "events", "events_used")
+    }
+    seconds = round(time.perf_counter() - started, 3)
+    limit = worlds.tasks.step_limit
+    return {**measured, **asdict(test), "step_limit": limit, "seconds": seconds, **origin()}
+
+
+def _report(on_progress: Callable[[int], None], before: int, ended: int) -> None:
+    on_progress(before + ended)
+
+
+def mean_and_error(values: NDArray[Any]) -> dict[str, float | None]:
+    """The mean and its standard error, which a single value does not have."""
+    values = values.astype(np.float64)
+    error = None
+    if values.size > 1:
+        error = round(float(values.std(ddof=1) / np.sqrt(values.size)), 6)
+    return {"mean": round(float(values.mean()), 6), "stderr": error}
+
+
+def origin() -> dict[str, str]:
+    """Which code made a result: the version, and the commit if this is a checkout."""
+    made_by = {"version": errands.__version__}
+    checkout = Path(errands.__file__).parents[2]
+    if (checkout / ".git").exists():
+        describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+        try:
+            said = subprocess.run(
+                describe, cwd=checkout, capture_output=True, text=True, timeout=10, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return made_by
+        made_by["commit"] = said.stdout.strip()
+    return made_by

@@ -1,0 +1,116 @@
+"""Episodes counted fairly: whatever the batches, each seed's episode counts once."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from errands.evaluation import episodes
+from errands.evaluation.episodes import (
+    AGENTS,
+    TEST_SEEDS,
+    VALIDATION_SEEDS,
+    InstructionTest,
+    PlannerPolicy,
+    agent_named,
+    evaluate_instructions,
+    mean_and_error,
+    watch_episode,
+)
+
+MEASURED = ("success", "reward", "steps", "completed", "events", "events_used")
+TEST = InstructionTest("near-optimal", "grid", length=2, episodes=20, seed=3)
+
+
+def measured(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in MEASURED}
+
+
+def test_seeds_of_training_validation_and_test_are_apart() -> None:
+    assert 2**32 <= VALIDATION_SEEDS < VALIDATION_SEEDS + 2**32 <= TEST_SEEDS
+
+
+@pytest.mark.parametrize("batch", [1, 7, 20])
+def test_batches_make_no_difference(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = evaluate_instructions(TEST)
+    monkeypatch.setattr(episodes, "BATCH", batch)
+    assert measured(evaluate_instructions(TEST)) == measured(expected)
+
+
+def test_long_episodes_count_like_short_ones() -> None:
+    """The plain way: one world after another, each to its end."""
+    rewards, steps = [], []
+    for seed in range(TEST.seed, TEST.seed + TEST.episodes):
+        worlds = TEST.worlds(1)
+        worlds.seed(TEST_SEEDS + seed)
+        worlds.reset()
+        taken = list(watch_episode(worlds, PlannerPolicy("near-optimal")))
+        rewards.append(sum(step.reward for step in taken))
+        steps.append(len(taken))
+    record = evaluate_instructions(TEST)
+    assert record["steps"]["mean"] == np.mean(steps)
+    assert record["reward"]["mean"] == pytest.approx(np.mean(rewards), abs=1e-5)
+
+
+def test_failed_episodes_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Idle:
+        def act(self, worlds: Any) -> Any:
+            return np.zeros(worlds.count, np.int64)
+
+    monkeypatch.setitem(AGENTS, "idle", lambda worlds: Idle())
+    record = evaluate_instructions(replace(TEST, agent="idle"))
+    assert record["success"] == {"mean": 0.0, "stderr": 0.0}
+    assert record["steps"]["mean"] == record["step_limit"] == 60
+    assert record["completed"]["mean"] == 0
+
+
+def test_a_policy_is_made_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents with a memory begin every episode with an empty one."""
+    made = []
+
+    def make(worlds: Any) -> PlannerPolicy:
+        made.append(worlds.count)
+        return PlannerPolicy("shortest-path")
+
+    monkeypatch.setitem(AGENTS, "counted", make)
+    monkeypatch.setattr(episodes, "BATCH", 8)
+    evaluate_instructions(replace(TEST, agent="counted"))
+    assert made == [8, 8, 4]
+
+
+def test_progress_is_told_up_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(episodes, "BATCH", 8)
+    evaluate_instructions(TEST, told.append)
+    assert told == sorted(told)
+    assert told[-1] == TEST.episodes
+
+
+def test_records_say_how_to_repeat_them() -> None:
+    record = evaluate_instructions(replace(TEST, with_all=False, forgiving=True))
+    assert record["with_all"] is False
+    assert record["forgiving"] is True
+    assert record["seed"] == 3
+    assert record["version"]
+    assert record["seconds"] > 0
+
+
+def test_planners_score_like_the_published_ones() -> None:
+    """Loosely, with few episodes: the full yardsticks are measured apart."""
+    short = evaluate_instructions(InstructionTest("shortest-path", "grid", episodes=400))
+    near = evaluate_instructions(InstructionTest("near-optimal", "grid", episodes=400))
+    assert short["reward"]["mean"] == pytest.approx(-1.62, abs=0.25)
+    assert near["reward"]["mean"] == pytest.approx(-1.34, abs=0.25)
+    assert near["reward"]["mean"] > short["reward"]["mean"]
+    assert near["events_used"]["mean"] > short["events_used"]["mean"]
+
+
+def test_unknown_agents_get_a_suggestion() -> None:
+    with pytest.raises(ValueError, match="did you mean near-optimal"):
+        agent_named("near-optima")
+
+
+def test_mean_and_error() -> None:
+    assert mean_and_error(np.array([1.0, 3.0])) == {"mean": 2.0, "stderr": 1.0}
+    assert mean_and_error(np.array([True])) == {"mean": 1.0, "stderr": None}
