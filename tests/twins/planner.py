@@ -36,7 +36,8 @@ def costs_to_go(
     standing = [cell for cell in INSIDE if twin.things.get(cell) != "wall"]
     came_from: dict[Pose, list[tuple[int, Pose]]] = {}
     queue: list[tuple[int, Pose]] = []
-    for pose in product(standing, COMPASS):
+    headings = COMPASS if twin.spec.kind == "block" else [twin.heading]
+    for pose in product(standing, headings):
         for action in actions:
             cost, after = outcome(twin, pose, action, verb, target, water_cost)
             if after is None:
