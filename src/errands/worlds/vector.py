@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -23,6 +24,7 @@ from errands.worlds.step import CUT_OFF, DONE
 
 # Whose splits a world uses goes by its words: the grid's objects can also be seen as blocks.
 PAPER_SPLITS = {GRID_VOCABULARY: "grid", BLOCK_VOCABULARY: "block"}
+_CHANGING = ("_goals", "rewards", "status", "images", "tokens", "mask", "_returns")
 VIEW_SIZE = 64  # pixels a side of the block world's view [C]
 
 
@@ -216,6 +218,18 @@ class Worlds:
         else:
             block.step_all(*inputs, self._tables, self._atlas, *outputs)
         self._returns += self.rewards
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """All that changes, as plain arrays: restored, the worlds go on from exactly here."""
+        changing = {name: getattr(self, name) for name in _CHANGING}
+        changing["_worlds"] = self._worlds.view(np.uint8)
+        return {name.lstrip("_"): array.copy() for name, array in changing.items()}
+
+    def restore(self, snapshot: dict[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot of worlds of the same spec and number."""
+        for name in _CHANGING:
+            getattr(self, name)[:] = snapshot[name.lstrip("_")]
+        self._worlds.view(np.uint8)[:] = snapshot["worlds"]
 
     @property
     def subtasks(self) -> NDArray[np.int16]:

@@ -1,0 +1,1 @@
+"""Who decides: the networks, and how they are put together."""

@@ -1,0 +1,140 @@
+"""Layers whose weights are predicted from a condition: multiplicative interaction (appendix E).
+
+phi(g) stands for the condition: the embedding of a subtask, or of anything else that should change
+what a layer computes. Shapes: B samples, P cells or pixels, C channels, E size of the condition.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class SubtaskEmbedding(nn.Module):
+    """phi(g) = ReLU(W1 g1 * W2 g2 * ...), one factor for each parameter of the subtask.
+
+    `around_one` starts all factors near 1: the product is then nearly additive, and the
+    parallelograms that analogies ask for start almost satisfied. Around zero (the usual start) the
+    same network learns almost nothing in the same time.
+    """
+
+    def __init__(self, sizes: Sequence[int], width: int, *, around_one: bool) -> None:
+        super().__init__()
+        start = (1.0, 0.3) if around_one else (0.0, 1.0)
+        self.factors = nn.ParameterList(
+            nn.Parameter(start[0] + start[1] * torch.randn(size, width)) for size in sizes
+        )
+
+    def forward(self, subtasks: Tensor) -> Tensor:
+        """(..., parameters) of indices to (..., E); further parameters are not looked at."""
+        product = self.factors[0][subtasks[..., 0]]
+        for k in range(1, len(self.factors)):
+            product = product * self.factors[k][subtasks[..., k]]
+        return F.relu(product)
+
+
+class PredictedConv(nn.Module):
+    """A 1x1 convolution with weights phi(g): y = phi(g) * x + b."""
+
+    def __init__(self, channels_in: int, channels_out: int, condition: int) -> None:
+        super().__init__()
+        self.shape = (channels_in, channels_out)
+        self.weight = nn.Linear(condition, channels_in * channels_out)
+        self.bias = nn.Parameter(torch.zeros(channels_out))
+
+    def forward(self, x: Tensor, condition: Tensor) -> Tensor:
+        """(B, P, C) and (B, E) to (B, P, C'): a matrix product a sample beats a convolution."""
+        weight = self.weight(condition).view(-1, *self.shape)  # (B, C, C')
+        return torch.baddbmm(self.bias, x, weight)
+
+
+class FactorisedLinear(nn.Module):
+    """y = W' diag(phi(g)) W x + b. The predicted diagonal starts near 1: a plain layer."""
+
+    def __init__(self, size_in: int, size_out: int, condition: int, factors: int) -> None:
+        super().__init__()
+        self.into = nn.Linear(size_in, factors, bias=False)
+        self.diagonal = nn.Linear(condition, factors)
+        self.out = nn.Linear(factors, size_out)
+        nn.init.ones_(self.diagonal.bias)
+
+    def forward(self, x: Tensor, condition: Tensor) -> Tensor:
+        return self.out(self.into(x) * self.diagonal(condition))  # type: ignore[no-any-return]
+
+
+class FactorisedLSTM(nn.Module):
+    """An LSTM cell whose gates' weights are factorised and predicted like `FactorisedLinear`'s."""
+
+    def __init__(self, size_in: int, hidden: int, condition: int, factors: int) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.gates = FactorisedLinear(size_in + hidden, 4 * hidden, condition, factors)
+        with torch.no_grad():  # remember by default
+            self.gates.out.bias[hidden : 2 * hidden] = 1.0
+
+    def forward(
+        self, x: Tensor, condition: Tensor, memory: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """One time step: (B, size_in), (B, E), (h, c) to the next (h, c), each (B, hidden)."""
+        h, c = memory
+        gates = self.gates(torch.cat((x, h), dim=1), condition)
+        i, f, g, o = gates.chunk(4, dim=1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+@cache
+def _window_tables(size: int) -> tuple[Tensor, Tensor]:
+    """For an agent on each cell of a size x size map: which cell each window position shows, and
+    at which window position each cell is seen. One past the end stands for "outside".
+
+    The border holds only walls and the agent is never on it, so a window of 2 * size - 5 cells a
+    side shows every cell inside the border from wherever the agent is.
+    """
+    reach = size - 3
+    side = 2 * reach + 1
+    row, column = np.divmod(np.arange(size * size), size)
+    down = row[None, :] - row[:, None] + reach  # (agent's cell, cell)
+    right = column[None, :] - column[:, None] + reach
+    seen = (down >= 0) & (down < side) & (right >= 0) & (right < side)
+    position = np.where(seen, down * side + right, side * side)
+    shown = np.full((size * size, side * side), size * size)
+    agent, cell = np.nonzero(seen)
+    shown[agent, position[agent, cell]] = cell
+    return torch.from_numpy(shown), torch.from_numpy(position)
+
+
+def window_cells(size: int) -> int:
+    return (2 * size - 5) ** 2
+
+
+def _take_rows(x: Tensor, index: Tensor) -> Tensor:
+    """(B, P, C) and (B, Q) of 0..P to (B, Q, C), where index P gives zeros."""
+    batch, cells, channels = x.shape
+    padded = F.pad(x, (0, 0, 0, 1)).view(batch * (cells + 1), channels)
+    first = torch.arange(batch, device=x.device) * (cells + 1)
+    return padded.index_select(0, (index + first[:, None]).view(-1)).view(batch, -1, channels)
+
+
+class _Centre(torch.autograd.Function):
+    """Both directions copy rows, where the automatic backward pass would add them one by one."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, agent: Tensor, size: int) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(agent)
+        ctx.size = size
+        return _take_rows(x, _window_tables(size)[0].to(x.device)[agent])
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def]
+        (agent,) = ctx.saved_tensors
+        index = _window_tables(ctx.size)[1].to(gradient.device)[agent]
+        return _take_rows(gradient, index), None, None
+
+
+def centre_on_agent(x: Tensor, agent: Tensor, size: int) -> Tensor:
+    """Cells of a map (B, size * size, C), seen from the agent's cell (B,): (B, window cells, C)."""
+    return _Centre.apply(x, agent, size)  # type: ignore[no-any-return, no-untyped-call]

@@ -1,0 +1,209 @@
+"""The parameterized skill: (observation, subtask) to action, termination and value (paper, 3)."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from errands.agents.layers import (
+    FactorisedLinear,
+    FactorisedLSTM,
+    PredictedConv,
+    SubtaskEmbedding,
+    centre_on_agent,
+    window_cells,
+)
+
+Memory = tuple[Tensor, ...]  # what a skill carries from step to step, (B, ...) each
+MOST_REPEATS = 7
+
+
+@dataclass(frozen=True)
+class SkillNetwork:
+    """How a skill is built. Defaults are the `fast` preset's; the paper's sizes beside them."""
+
+    world: Literal["grid", "block"] = "grid"
+    objects: int = 15  # kinds of object in the world
+    actions: int = 13
+    verbs: int = 4
+    counted: bool = False  # subtasks carry a count (inter/extrapolation)
+    embedding: int = 64  # size of phi(g); the paper does not say
+    around_one: bool = True  # start phi's factors near 1; paper preset: around 0
+    view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
+    conv1: int = 8  # grid, predicted 1x1; paper: 3
+    conv2: int = 16  # grid, 1x1; paper: 64
+    conv3: int = 128  # grid, pooled view only, 3x3
+    hidden: int = 256  # grid: FC; paper: 256
+    factors: int = 256  # of factorised layers; the paper does not say
+    lstm: int = 64  # block
+
+
+class SkillOutput(NamedTuple):
+    """What a skill says of each observation; leading dimensions as they came in."""
+
+    logits: Tensor  # (..., actions)
+    termination: Tensor  # (...) logit that the subtask is finished
+    value: Tensor  # (...)
+
+
+class Skill(nn.Module):
+    """What both worlds' skills share: the embedding, the three heads, and the way to call them."""
+
+    def __init__(self, network: SkillNetwork, features: int) -> None:
+        super().__init__()
+        self.network = network
+        sizes = [network.verbs, network.objects] + [MOST_REPEATS + 1] * network.counted
+        self.embedding = SubtaskEmbedding(sizes, network.embedding, around_one=network.around_one)
+        self.policy = nn.Linear(features, network.actions)
+        self.termination = nn.Linear(features, 1)
+        self.value = nn.Linear(features, 1)
+        with torch.no_grad():  # begin undecided
+            self.policy.weight *= 0.1
+            self.policy.bias.zero_()
+
+    def initial_memory(self, worlds: int) -> Memory:
+        raise NotImplementedError
+
+    def unroll(
+        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        """Time steps of a batch: images (T, B, ...), subtasks (T, B, 3), begins (T, B).
+
+        `begins` is true where a new subtask starts, so that nothing earlier is remembered.
+        """
+        raise NotImplementedError
+
+    def step(
+        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        """One time step of a batch: images (B, ...), subtasks (B, 3), begins (B,)."""
+        output, memory = self.unroll(images[None], subtasks[None], begins[None], memory)
+        return SkillOutput(*(part[0] for part in output)), memory
+
+
+class GridSkill(Skill):
+    """The grid's skill: looks at the last two observations (earlier version of the paper)."""
+
+    SIZE = 10
+
+    def __init__(self, network: SkillNetwork) -> None:
+        super().__init__(network, network.hidden)
+        self.planes = 3 + network.objects
+        condition = network.embedding
+        self.conv1 = PredictedConv(2 * self.planes, network.conv1, condition)
+        self.conv2 = nn.Linear(network.conv1, network.conv2)
+        if network.view == "centred":
+            flat = window_cells(self.SIZE) * network.conv2
+            self.mix = nn.Linear(network.hidden, network.hidden)
+        else:
+            # Kernels of 1x1 with a padding of 1, as the earlier version lists them: 12, 14, then 7.
+            self.conv3 = nn.Conv2d(network.conv2, network.conv3, 3, padding=1)
+            flat = 7 * 7 * network.conv3
+        self.fc = FactorisedLinear(flat, network.hidden, condition, network.factors)
+        if network.counted:
+            self.count_wanted = nn.Linear(condition, 1)
+            self.sharpness = nn.Parameter(torch.tensor(4.0))
+            self.value_left = nn.Linear(1, 1, bias=False)
+
+    def initial_memory(self, worlds: int) -> Memory:
+        device = self.policy.weight.device
+        seen = torch.zeros(worlds, self.planes, self.SIZE, self.SIZE, dtype=torch.uint8)
+        return seen.to(device), torch.zeros(worlds, device=device)
+
+    def unroll(
+        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        seen, counter = memory
+        times, worlds = begins.shape
+        before = torch.cat((seen[None], images[:-1]))
+        before = torch.where(begins[..., None, None, None], images, before)
+        seen = images[-1].clone()  # worlds write their next observation into the same memory
+        embedded = self.embedding(subtasks.reshape(times * worlds, -1))
+        features = self._features(images.flatten(0, 1), before.flatten(0, 1), embedded)
+        logits = self.policy(features).view(times, worlds, -1)
+        signal = self.termination(features).view(times, worlds)
+        value = self.value(features).view(times, worlds)
+        if not self.network.counted:
+            return SkillOutput(logits, signal, value), (seen, counter)
+        # Two observations cannot tell how often a subtask was done: each step's deed is added to
+        # a counter, and the subtask is finished when the counter reaches what phi(g) wants.
+        deeds = torch.sigmoid(signal)
+        wanted = self.count_wanted(embedded).view(times, worlds)
+        totals = []
+        for t in range(times):
+            counter = torch.where(begins[t], 0.0, counter) + deeds[t]
+            totals.append(counter)
+        left = wanted - torch.stack(totals)
+        value = value + self.value_left(left.detach()[..., None]).squeeze(-1)
+        output = SkillOutput(logits, self.sharpness * (0.5 - left), value)
+        return output, (seen, counter.detach())
+
+    def _features(self, image: Tensor, before: Tensor, embedded: Tensor) -> Tensor:
+        """(B, planes, 10, 10) twice and phi(g) to (B, hidden)."""
+        x = torch.cat((image, before), dim=1).flatten(2).transpose(1, 2)  # (B, cells, planes)
+        x = x.to(embedded.dtype)
+        if self.network.view == "centred":
+            agent = image[:, 0].flatten(1).argmax(dim=1)
+            x = F.relu(self.conv2(self.conv1(x, embedded)))
+            x = centre_on_agent(x, agent, self.SIZE).flatten(1)
+            return F.relu(self.mix(F.relu(self.fc(x, embedded))))
+        x = F.relu(self.conv1(x, embedded)).transpose(1, 2)
+        x = F.pad(x.reshape(*x.shape[:2], self.SIZE, self.SIZE), (1, 1, 1, 1))
+        x = F.relu(self.conv2(x.movedim(1, -1))).movedim(-1, 1)
+        x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2)
+        return F.relu(self.fc(F.relu(self.conv3(x)).flatten(1), embedded))
+
+
+class BlockSkill(Skill):
+    """The block world's skill (paper, appendix E): four convolutions and an LSTM."""
+
+    SIDE = 64
+
+    def __init__(self, network: SkillNetwork) -> None:
+        super().__init__(network, network.lstm)
+        self.conv1 = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
+        self.conv2 = nn.Conv2d(16, 32, 1)
+        self.conv3 = PredictedConv(32, 32, network.embedding)
+        self.conv4 = nn.Conv2d(32, 32, 5, stride=2)  # 15 -> 6
+        self.lstm = FactorisedLSTM(32 * 6 * 6, network.lstm, network.embedding, network.factors)
+        # Twice to three times as fast on a CPU as the default layout.
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def initial_memory(self, worlds: int) -> Memory:
+        zeros = torch.zeros(worlds, self.network.lstm, device=self.policy.weight.device)
+        return zeros, zeros.clone()
+
+    def unroll(
+        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        times, worlds = begins.shape
+        embedded = self.embedding(subtasks)  # (T, B, E)
+        x = self._look(images.flatten(0, 1), embedded.flatten(0, 1)).view(times, worlds, -1)
+        h, c = memory
+        outputs = []
+        for t in range(times):
+            keep = (~begins[t])[:, None]
+            h, c = self.lstm(x[t], embedded[t], (h * keep, c * keep))
+            outputs.append(h)
+        features = torch.stack(outputs)
+        output = SkillOutput(
+            self.policy(features),
+            self.termination(features).squeeze(-1),
+            self.value(features).squeeze(-1),
+        )
+        return output, (h.detach(), c.detach())
+
+    def _look(self, image: Tensor, embedded: Tensor) -> Tensor:
+        """(B, 64, 64, 3) pixels and phi(g) to (B, 1152)."""
+        x = image.movedim(-1, 1).to(embedded.dtype) / 255.0  # a channels-last view
+        x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
+        x = x.movedim(1, -1).flatten(1, 2)  # (B, 225, 32)
+        x = F.relu(self.conv3(x, embedded))
+        x = x.view(-1, 15, 15, 32).movedim(-1, 1)
+        return F.relu(self.conv4(x)).flatten(1)
+
+
+def build_skill(network: SkillNetwork) -> Skill:
+    return GridSkill(network) if network.world == "grid" else BlockSkill(network)

@@ -1,0 +1,123 @@
+"""`errands train`: learn an agent."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from errands.commands.problem import Problem, check_range
+
+if TYPE_CHECKING:
+    from errands.stages.skill import Report, SkillTrainer
+
+
+@dataclass(frozen=True)
+class TrainSkill:
+    """Learn a parameterized skill: one network for every subtask of a scenario.
+
+    Distillation from teachers, then actor-critic with generalised advantages; analogies between
+    subtasks make it do the ones it never saw. The run's folder keeps checkpoints, a log, curves for
+    TensorBoard and the best weights; the same command again goes on exactly where it stopped.
+
+    examples
+      errands train skill --scenario independent --out runs/independent
+      errands train skill --scenario independent --no-analogy --out runs/no-analogy
+      errands train skill --preset debug --out runs/try        (a minute)
+      tensorboard --logdir runs
+    """
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    """The run's folder, made if needed."""
+    world: Literal["grid", "block"] = "grid"
+    """Where."""
+    scenario: Literal["independent", "object-dependent", "inter-extrapolation"] = "independent"
+    """Which subtasks are held out, and how analogies reach them."""
+    no_analogy: bool = False
+    """Leave out the analogy-making objective, to see what it is worth."""
+    teacher: Literal["planner", "rl", "none"] = "planner"
+    """Who labels in distillation: the exact planner, separate RL policies, or nobody (RL alone)."""
+    preset: Literal["fast", "paper", "debug"] = "fast"
+    """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
+    seed: int = 0
+    """Of weights and worlds; training never meets a world of the test seeds."""
+    device: str = "cpu"
+    """Where the network computes: cpu, cuda, cuda:1, ..."""
+    threads: int = 0
+    """Threads to compute with; 0 takes what PyTorch chooses."""
+
+    def execute(self) -> int:
+        check_range("--seed", self.seed, 0, 255)
+        check_range("--threads", self.threads, 0, 1024)
+        if self.out.exists() and not self.out.is_dir():
+            raise Problem(f"--out {self.out} is a file; name a folder")
+        import torch
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from errands.config import skill_training
+        from errands.learning.checkpoint import DamagedFile
+        from errands.stages.journal import DifferentRun, train
+
+        if self.threads:
+            torch.set_num_threads(self.threads)
+        _check_device(self.device)
+        training = skill_training(
+            self.world,
+            self.scenario,
+            self.preset,
+            analogy=not self.no_analogy,
+            teacher=self.teacher,
+            seed=self.seed,
+        )
+        console = Console(stderr=True)
+        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}")
+        bar = Progress(*columns, TimeRemainingColumn(), console=console)
+        task = bar.add_task("starting", total=None, told="")
+        last_validation = ""
+
+        def show(trainer: "SkillTrainer", report: "Report") -> None:
+            nonlocal last_validation
+            if report.validation:
+                last_validation = f"  validation {report.validation['success']:.1%}"
+            rate = trainer.frames / max(trainer.seconds, 1e-9)
+            bar.update(
+                task,
+                description=report.stage,
+                total=trainer.total_frames,
+                completed=report.frames,
+                told=f"{report.frames / 1e6:.2f}M frames, {rate:,.0f}/s  "
+                f"success {report.rollout.success:.1%}  termination "
+                f"{report.rollout.precision:.1%}/{report.rollout.recall:.1%}  "
+                f"loss {sum(report.losses.values()):.3f}{last_validation}",
+            )
+
+        try:
+            with bar:
+                trainer = train(
+                    training,
+                    self.out,
+                    device=self.device,
+                    on_report=show,
+                    on_message=console.print,
+                )
+        except (DifferentRun, DamagedFile) as error:
+            raise Problem(str(error)) from None
+        except KeyboardInterrupt:
+            console.print(f"saved in {self.out}; the same command goes on from here")
+            raise
+        console.print(
+            f"done: {trainer.frames:,} frames in {trainer.seconds / 60:.1f} minutes; "
+            f"best validation success {trainer.best:.1%}; weights in {self.out}"
+        )
+        return 0
+
+
+def _check_device(name: str) -> None:
+    import torch
+
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise Problem(f"--device {name} cannot be used here ({reason}); try cpu") from None

@@ -1,0 +1,121 @@
+"""How agents are trained: one documented line a field, and the presets `paper`, `fast`, `debug`."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from errands.agents.skill import SkillNetwork
+from errands.learning.losses import AnalogyWeights
+
+World = Literal["grid", "block"]
+Scenario = Literal["independent", "object-dependent", "inter-extrapolation"]
+Preset = Literal["fast", "paper", "debug"]
+Teacher = Literal["planner", "rl", "none"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of training."""
+
+    frames: int  # how long
+    learning_rate: float  # at its start
+    final_rate: float  # at its end, reached linearly
+    entropy: float = 0.0  # weight of the policy's entropy at the start, falling to zero half-way
+
+
+@dataclass(frozen=True)
+class SkillTraining:
+    """Learning a parameterized skill. Defaults are the grid's `fast` preset."""
+
+    world: World = "grid"
+    scenario: Scenario = "independent"
+    analogy: bool = True  # whether the analogy-making objective is applied
+    teacher: Teacher = "planner"  # who labels in distillation
+    preset: Preset = "fast"
+    seed: int = 0
+    network: SkillNetwork = field(default_factory=SkillNetwork)
+    worlds: int = 512  # worlds a batch; paper: 16 threads x 8 episodes
+    steps: int = 16  # steps in each before an update; paper: whole episodes
+    minibatch: int = 32  # worlds an update: frames that fit the cache; paper: all of them
+    epochs: int = 1  # times a batch is used
+    optimizer: Literal["adam", "rmsprop"] = "adam"  # paper: RMSProp, smoothing 0.97, epsilon 1e-6
+    clip: float = 0.2  # of the policy's ratio, in fine-tuning
+    gradient_norm: float = 1.0  # larger gradients are scaled down
+    distill: Stage = field(default_factory=lambda: Stage(2_500_000, 1e-3, 2e-4))
+    finetune: Stage = field(default_factory=lambda: Stage(1_500_000, 2e-4, 2e-5, entropy=0.003))
+    termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
+    value: float = 0.5  # weight of the critic's error
+    discount: float = 0.99  # gamma, as in the paper
+    trace: float = 0.96  # lambda, as in the paper
+    analogies: AnalogyWeights = field(default_factory=AnalogyWeights)
+    curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
+    validate_every: int = 250_000  # frames between looks at the validation split
+    validation_episodes: int = 500
+
+    @property
+    def frames_per_iteration(self) -> int:
+        return self.worlds * self.steps
+
+    @property
+    def name(self) -> str:
+        """How the trained agent is called: "grid/skill-independent"."""
+        return f"{self.world}/skill-{self.scenario}" + ("" if self.analogy else "-no-analogy")
+
+
+def skill_training(
+    world: World,
+    scenario: Scenario,
+    preset: Preset = "fast",
+    *,
+    analogy: bool = True,
+    teacher: Teacher = "planner",
+    seed: int = 0,
+) -> SkillTraining:
+    """A preset, filled in for a world and a scenario."""
+    counted = scenario == "inter-extrapolation"
+    network = SkillNetwork(counted=counted)
+    if world == "block":
+        network = replace(network, world="block", objects=7, actions=9)
+    base = SkillTraining(world, scenario, analogy, teacher, preset, seed, network)
+    if world == "block":
+        base = replace(
+            base,
+            worlds=256,
+            steps=16,
+            minibatch=32,
+            distill=Stage(10_000_000, 1e-3, 2e-4),
+            finetune=Stage(10_000_000, 3e-4, 3e-5, entropy=0.005),
+        )
+    if preset == "paper":
+        base = replace(
+            base,
+            network=replace(network, around_one=False, view="pooled", conv1=3, conv2=64),
+            optimizer="rmsprop",
+            worlds=128,
+            minibatch=128,
+            distill=Stage(10_000 * 128 * 16, 1e-3, 1e-3),
+            finetune=Stage(10_000 * 128 * 16, 1e-4, 1e-4, entropy=0.01),
+            termination=0.1,
+            curriculum=True,
+        )
+    if preset == "debug":
+        base = replace(
+            base,
+            worlds=64,
+            steps=8,
+            minibatch=32,
+            distill=Stage(30_000, 1e-3, 1e-3),
+            finetune=Stage(10_000, 2e-4, 2e-4),
+            validate_every=20_000,
+            validation_episodes=64,
+        )
+    if teacher == "none":
+        # All frames go to actor-critic, which then has to explore for itself.
+        frames = 4 * (base.distill.frames + base.finetune.frames)
+        base = replace(
+            base,
+            distill=replace(base.distill, frames=0),
+            finetune=Stage(frames, 5e-4, 2e-5, entropy=0.02),
+            epochs=2,
+            curriculum=True,
+        )
+    return base

@@ -1,0 +1,117 @@
+"""How well a skill does its subtasks: every episode counted once, success as strict as the paper's.
+
+A strict success finishes the task, and says so on its last observation and on no earlier one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from errands.agents.skill import Skill
+from errands.learning.rollout import sample
+from errands.worlds.spec import WorldSpec
+from errands.worlds.vector import TaskSource, Worlds
+
+BATCH = 512  # worlds at a time
+
+
+@dataclass(frozen=True)
+class SkillEpisodes:
+    """One row an episode."""
+
+    success: NDArray[np.bool_]  # strict
+    finished: NDArray[np.bool_]  # the task was done, whatever the termination signal said
+    reward: NDArray[np.float64]
+    steps: NDArray[np.int64]
+    hits: int  # finished states that were called finished
+    misses: int  # finished states that were not
+    false_alarms: int  # unfinished states that were called finished
+
+    @property
+    def precision(self) -> float:
+        return self.hits / max(self.hits + self.false_alarms, 1)
+
+    @property
+    def recall(self) -> float:
+        return self.hits / max(self.hits + self.misses, 1)
+
+
+def run_skill(
+    skill: Skill,
+    spec: WorldSpec,
+    tasks: TaskSource,
+    *,
+    episodes: int,
+    seed: int,
+    progress: Callable[[int], None] | None = None,
+) -> SkillEpisodes:
+    """Run so many episodes, with worlds of seeds seed, seed + 1, ...; actions are sampled."""
+    parts: list[SkillEpisodes] = []
+    random = torch.Generator().manual_seed(seed % 2**63)
+    done = 0
+    while done < episodes:
+        count = min(BATCH, episodes - done)
+        parts.append(_run_batch(skill, spec, tasks, count, seed + done, random))
+        done += count
+        if progress:
+            progress(count)
+    return SkillEpisodes(
+        success=np.concatenate([part.success for part in parts]),
+        finished=np.concatenate([part.finished for part in parts]),
+        reward=np.concatenate([part.reward for part in parts]),
+        steps=np.concatenate([part.steps for part in parts]),
+        hits=sum(part.hits for part in parts),
+        misses=sum(part.misses for part in parts),
+        false_alarms=sum(part.false_alarms for part in parts),
+    )
+
+
+def _run_batch(
+    skill: Skill,
+    spec: WorldSpec,
+    tasks: TaskSource,
+    count: int,
+    seed: int,
+    random: torch.Generator,
+) -> SkillEpisodes:
+    device = skill.policy.weight.device
+    worlds = Worlds(spec, count, tasks, spec.skill)
+    worlds.seed(seed)
+    worlds.reset()
+    memory = skill.initial_memory(count)
+    begins = np.ones(count, np.bool_)
+    right = np.ones(count, np.bool_)  # every termination prediction so far
+    judged = np.zeros(count, np.bool_)  # the episode's last observation has been looked at
+    hits = misses = false_alarms = 0
+    while not judged.all():
+        with torch.no_grad():
+            output, memory = skill.step(
+                torch.from_numpy(worlds.images).to(device),
+                torch.from_numpy(worlds.subtasks.astype(np.int64)).to(device),
+                torch.from_numpy(begins).to(device),
+                memory,
+            )
+        says = (output.termination > 0).cpu().numpy() & ~judged
+        finished = worlds.done & ~judged
+        right &= (says == finished) | judged
+        hits += int((says & finished).sum())
+        misses += int((finished & ~says).sum())
+        false_alarms += int((says & ~finished).sum())
+        judged |= worlds.status > 0
+        actions, _ = sample(output.logits.cpu(), random)
+        if not judged.all():
+            worlds.step(actions.numpy())
+        begins = np.zeros(count, np.bool_)
+    ended = worlds.finished()
+    return SkillEpisodes(
+        success=ended.success & right,
+        finished=ended.success,
+        reward=ended.reward,
+        steps=ended.steps,
+        hits=hits,
+        misses=misses,
+        false_alarms=false_alarms,
+    )

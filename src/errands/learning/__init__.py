@@ -1,0 +1,1 @@
+"""How agents improve: rollouts, advantages, losses, checkpoints."""

@@ -1,0 +1,137 @@
+"""Files that survive: written whole or not at all, checked when read, the one before kept.
+
+An agent is `weights.safetensors` and `agent.json`, which together rebuild it. What is only needed
+to go on training is apart: `resume.safetensors`, and before it `resume.previous.safetensors`.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+WEIGHTS, AGENT = "weights.safetensors", "agent.json"
+RESUME, PREVIOUS = "resume.safetensors", "resume.previous.safetensors"
+
+
+class DamagedFile(Exception):
+    """A file that cannot be read back; the message is one line."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write beside the file, then take its place: a reader never meets half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    with open(partial, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def save_agent(folder: Path, model: torch.nn.Module, description: Mapping[str, Any]) -> None:
+    """The weights and the JSON that rebuilds the model around them."""
+    weights = {name: value.contiguous().cpu() for name, value in model.state_dict().items()}
+    write_atomically(folder / WEIGHTS, save(weights))
+    write_json(folder / AGENT, dict(description))
+
+
+def load_agent(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What `save_agent` wrote: nothing is executed, so files of strangers are safe to read."""
+    for name in (WEIGHTS, AGENT):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"no {name} in '{folder}': is this the folder of an agent?")
+    try:
+        description = json.loads((folder / AGENT).read_text())
+        return load_file(folder / WEIGHTS), description
+    except (SafetensorError, ValueError) as error:
+        raise DamagedFile(f"the agent in '{folder}' is damaged: {error}") from error
+
+
+def save_resume(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    """Everything needed to go on, with a checksum; the file before becomes the previous one."""
+    tensors = {name: value.contiguous() for name, value in tensors.items()}
+    metadata = {"facts": json.dumps(dict(facts)), "checksum": _checksum(tensors)}
+    content = save(tensors, metadata)
+    if (folder / RESUME).exists():
+        os.replace(folder / RESUME, folder / PREVIOUS)
+    write_atomically(folder / RESUME, content)
+
+
+def load_resume(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[str]] | None:
+    """The newest state that is whole, and a line about each file that is not; None at the start."""
+    complaints: list[str] = []
+    for name in (RESUME, PREVIOUS):
+        path = folder / name
+        if not path.exists():
+            continue
+        try:
+            tensors, facts = _read_resume(path)
+        except DamagedFile as error:
+            complaints.append(str(error))
+            continue
+        return tensors, facts, complaints
+    if complaints:
+        raise DamagedFile(
+            f"{'; '.join(complaints)}; delete '{folder}' to start again, or choose another --out"
+        )
+    return None
+
+
+def _read_resume(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if metadata.get("checksum") != _checksum(tensors):
+            raise ValueError("its checksum is wrong")
+        facts = json.loads(metadata["facts"])
+    except (SafetensorError, ValueError, KeyError, OSError) as error:
+        raise DamagedFile(f"'{path}' is damaged ({error})") from error
+    return tensors, facts
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """An optimizer's moments by parameter number: {"3.exp_avg": ...}."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": torch.as_tensor(value)
+        for number, moments in state.items()
+        for name, value in moments.items()
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        number, name = key.split(".", 1)
+        state.setdefault(int(number), {})[name] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def generator_facts(random: np.random.Generator) -> str:
+    return json.dumps(random.bit_generator.state)
+
+
+def restore_generator(random: np.random.Generator, facts: str) -> None:
+    random.bit_generator.state = json.loads(facts)

@@ -1,0 +1,36 @@
+"""Begin with small worlds and let them grow with the success rate (paper, appendix E)."""
+
+from dataclasses import replace
+
+from errands.worlds.spec import MAP_SIZE, Setting
+
+SMALLEST = 7  # map size to begin with, border included [C]
+GROW_AT = 0.9  # share of successes in the last batches that makes the next size join [O]
+PATIENCE = 5  # batches in a row [O]
+
+
+class Curriculum:
+    """Which sizes are drawn from: 7 alone at first, then 7..8, and so on to all of them."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self.largest = SMALLEST if enabled else MAP_SIZE
+        self._enabled = enabled
+        self._good_batches = 0
+
+    def setting(self, full: Setting) -> Setting:
+        return replace(full, sizes=(SMALLEST, self.largest)) if self._enabled else full
+
+    def learn(self, success: float) -> bool:
+        """Take in a batch's success rate; true when the setting has changed."""
+        self._good_batches = self._good_batches + 1 if success >= GROW_AT else 0
+        if self.largest == MAP_SIZE or self._good_batches < PATIENCE:
+            return False
+        self.largest += 1
+        self._good_batches = 0
+        return True
+
+    def facts(self) -> dict[str, int]:
+        return {"largest": self.largest, "good_batches": self._good_batches}
+
+    def restore(self, facts: dict[str, int]) -> None:
+        self.largest, self._good_batches = facts["largest"], facts["good_batches"]

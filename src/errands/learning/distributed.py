@@ -1,0 +1,29 @@
+"""More processes on one training run: each has its own worlds, all share the same gradients.
+
+Start it with `torchrun --nproc-per-node N -m errands.cli train skill ...`; alone, it does nothing.
+"""
+
+import os
+
+import torch
+from torch import distributed
+
+
+def join() -> None:
+    """Meet the other processes, if torchrun has started any."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
+        distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+
+
+def rank() -> int:
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def average_gradients(model: torch.nn.Module) -> None:
+    """Every process takes the same step: the mean of all gradients."""
+    if not distributed.is_initialized():
+        return
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            distributed.all_reduce(parameter.grad)
+            parameter.grad /= distributed.get_world_size()

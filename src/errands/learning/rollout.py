@@ -1,0 +1,161 @@
+"""Where agents meet worlds: a skill acts in a batch of worlds, and everything it met is kept.
+
+An episode's last observation is a frame of its own: nothing is decided there any more, but it is
+where the termination signal must say yes (or, when the episode was cut off, no). The frame after
+it begins a new episode.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from errands.agents.skill import Memory, Skill
+from errands.worlds.vector import Worlds
+
+
+@dataclass(frozen=True)
+class SkillFrames:
+    """T steps in B worlds; all tensors are (T, B, ...), but `memory`, which is (B, ...)."""
+
+    images: Tensor
+    subtasks: Tensor  # (T, B, 3)
+    begins: Tensor  # first frame of an episode
+    running: Tensor  # the agent decides here: false on an episode's last frame
+    finished: Tensor  # the subtask is finished here: what the termination signal should say
+    actions: Tensor
+    log_probabilities: Tensor  # of the action, when it was chosen
+    values: Tensor
+    next_values: Tensor
+    rewards: Tensor
+    done: Tensor  # the action finished the subtask
+    ended: Tensor  # the action ended the episode, by finishing or by the step limit
+    optimal: Tensor  # (T, B, actions) the teacher's distribution; zeros when there is no teacher
+    memory: Memory  # what the skill remembered before the first frame
+
+    def worlds(self, index: Tensor) -> "SkillFrames":
+        """The same steps of some of the worlds."""
+        part = {
+            field.name: getattr(self, field.name)[:, index]
+            for field in fields(self)
+            if field.name != "memory"
+        }
+        return replace(self, **part, memory=tuple(item[index] for item in self.memory))
+
+
+@dataclass(frozen=True)
+class RolloutStatistics:
+    """How the skill did while it was watched."""
+
+    episodes: int
+    success: float  # share of episodes that finished their subtask
+    precision: float  # of the termination signal
+    recall: float
+    reward: float  # mean of an episode
+
+
+class SkillRollout:
+    """Worlds with one subtask each, and a skill that goes on where it stopped."""
+
+    def __init__(self, worlds: Worlds, steps: int, skill: Skill) -> None:
+        self.worlds = worlds
+        self.steps = steps
+        self.memory = skill.initial_memory(worlds.count)
+        self.begins = np.ones(worlds.count, np.bool_)
+        worlds.reset()
+
+    def collect(
+        self, skill: Skill, random: torch.Generator, *, teacher: bool
+    ) -> tuple[SkillFrames, RolloutStatistics]:
+        """Act for some steps. With `teacher`, ask the planner for every optimal action."""
+        worlds, device = self.worlds, skill.policy.weight.device
+        memory = self.memory
+        kept: dict[str, list[Tensor]] = {}
+        rewards_of_ended: list[NDArray[np.float64]] = []
+        successes = 0
+
+        def keep(**frame: Any) -> None:
+            for name, value in frame.items():
+                kept.setdefault(name, []).append(torch.as_tensor(value))
+
+        for _ in range(self.steps):
+            image = torch.from_numpy(worlds.images.copy())
+            subtask = torch.from_numpy(worlds.subtasks.astype(np.int64))
+            begins, ended_before = self.begins, worlds.status > 0
+            optimal = np.zeros((worlds.count, worlds.actions), np.float32)
+            if teacher:
+                optimal[:] = worlds.plan_subtasks().optimal
+                optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
+            keep(images=image, subtasks=subtask, begins=begins, running=~ended_before)
+            keep(finished=worlds.done, optimal=optimal)
+            with torch.no_grad():
+                output, self.memory = skill.step(
+                    image.to(device),
+                    subtask.to(device),
+                    torch.from_numpy(begins).to(device),
+                    self.memory,
+                )
+            action, log_probability = sample(output.logits.cpu(), random)
+            keep(actions=action, log_probabilities=log_probability, values=output.value.cpu())
+            keep(signals=output.termination.cpu() > 0)
+            worlds.step(action.numpy())
+            ended = (worlds.status > 0) & ~ended_before
+            keep(rewards=worlds.rewards.copy(), done=worlds.done & ended, ended=ended)
+            if ended.any():
+                statistics = worlds.finished()
+                fresh = ended[statistics.world]
+                rewards_of_ended.append(statistics.reward[fresh])
+                successes += int(statistics.success[fresh].sum())
+            worlds.reset(ended_before)
+            self.begins = ended_before
+        stacked = {name: torch.stack(values) for name, values in kept.items()}
+        signals = stacked.pop("signals")
+        last = self._value_now(skill)
+        stacked["next_values"] = torch.cat((stacked["values"][1:], last[None]))
+        frames = SkillFrames(**stacked, memory=memory)
+        hits = int((signals & frames.finished).sum())
+        every = np.concatenate(rewards_of_ended) if rewards_of_ended else np.zeros(0)
+        return frames, RolloutStatistics(
+            episodes=every.size,
+            success=successes / max(every.size, 1),
+            precision=hits / max(int(signals.sum()), 1),
+            recall=hits / max(int(frames.finished.sum()), 1),
+            reward=float(every.mean()) if every.size else 0.0,
+        )
+
+    def _value_now(self, skill: Skill) -> Tensor:
+        device = skill.policy.weight.device
+        with torch.no_grad():
+            output, _ = skill.step(
+                torch.from_numpy(self.worlds.images).to(device),
+                torch.from_numpy(self.worlds.subtasks.astype(np.int64)).to(device),
+                torch.from_numpy(self.begins).to(device),
+                self.memory,
+            )
+        return output.value.cpu()
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """All that is needed to go on from exactly here."""
+        tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
+        tensors |= {f"memory.{k}": item.cpu() for k, item in enumerate(self.memory)}
+        return tensors | {"begins": torch.from_numpy(self.begins)}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        arrays = {k: v.numpy() for k, v in tensors.items()}
+        self.worlds.restore(
+            {k.removeprefix("worlds."): v for k, v in arrays.items() if k.startswith("worlds.")}
+        )
+        self.memory = tuple(
+            tensors[f"memory.{k}"].to(item.device) for k, item in enumerate(self.memory)
+        )
+        self.begins = arrays["begins"].copy()
+
+
+def sample(logits: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Actions (B,) drawn from logits (B, A), and their log-probabilities."""
+    log_probabilities = torch.log_softmax(logits, dim=1)
+    actions = torch.multinomial(log_probabilities.exp(), 1, generator=random)
+    return actions[:, 0], log_probabilities.gather(1, actions)[:, 0]

@@ -1,0 +1,1 @@
+"""The pipeline, in order: teacher, distill, finetune (skill), meta."""

@@ -1,0 +1,152 @@
+"""A training run's folder: its configuration, its log, its checkpoints and its best weights.
+
+config.json                  what was asked for; the same command again goes on from here
+log.jsonl                    a line every few seconds: frames, seconds, losses, success
+weights.safetensors          the best weights so far, by strict success on the validation split
+agent.json                   what rebuilds the model around them
+resume.safetensors           everything that is needed to go on exactly, and the one before it
+events.out.tfevents...       the same curves for TensorBoard
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torch.utils.tensorboard import SummaryWriter
+
+from errands.config import SkillTraining
+from errands.learning import checkpoint, distributed
+from errands.stages.skill import Report, SkillTrainer
+
+CONFIG, LOG = "config.json", "log.jsonl"
+SECONDS_BETWEEN_CHECKPOINTS = 45.0
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class DifferentRun(Exception):
+    """The folder holds a run with another configuration."""
+
+
+def train(
+    training: SkillTraining,
+    folder: Path,
+    *,
+    device: str = "cpu",
+    on_report: Callable[[SkillTrainer, Report], None],
+    on_message: Callable[[str], None],
+) -> SkillTrainer:
+    """Begin or go on with a run. Ctrl-C saves before it is passed on."""
+    distributed.join()
+    _claim(folder, training)
+    trainer = SkillTrainer(training, device)
+    for complaint in trainer.resume(folder):
+        on_message(f"{complaint}; going on from the previous checkpoint")
+    if trainer.iteration:
+        on_message(f"going on from frame {trainer.frames:,}")
+    _forget_lines_after(folder / LOG, trainer.frames)
+    journal = Journal(folder, trainer)
+    try:
+        while not trainer.finished:
+            report = trainer.iterate()
+            journal.note(report)
+            on_report(trainer, report)
+    finally:
+        journal.close()
+    return trainer
+
+
+class Journal:
+    """Writes what a run should leave behind, each thing when it is due."""
+
+    def __init__(self, folder: Path, trainer: SkillTrainer) -> None:
+        self._folder = folder
+        self._trainer = trainer
+        self._is_first = distributed.rank() == 0
+        self._board = SummaryWriter(str(folder)) if self._is_first else None
+        self._saved_at = self._written_at = time.monotonic()
+        self._saved_iteration = trainer.iteration
+
+    def note(self, report: Report) -> None:
+        if not self._is_first:
+            return
+        now = time.monotonic()
+        if report.validation and report.validation["success"] >= self._trainer.best:
+            self._trainer.best = report.validation["success"]
+            description = self._trainer.description() | {"validation": report.validation}
+            checkpoint.save_agent(self._folder, self._trainer.skill, description)
+        if report.validation or now - self._written_at >= SECONDS_BETWEEN_LINES:
+            self._write_line(report)
+            self._written_at = now
+        if now - self._saved_at >= SECONDS_BETWEEN_CHECKPOINTS:
+            self._save()
+
+    def close(self) -> None:
+        if self._is_first:
+            self._save()
+            assert self._board is not None
+            self._board.close()
+
+    def _save(self) -> None:
+        if self._trainer.iteration != self._saved_iteration:
+            self._trainer.save(self._folder)
+            self._saved_iteration = self._trainer.iteration
+        self._saved_at = time.monotonic()
+
+    def _write_line(self, report: Report) -> None:
+        line: dict[str, Any] = {
+            "stage": report.stage,
+            "frames": report.frames,
+            "seconds": round(self._trainer.seconds, 1),
+            "learning_rate": report.learning_rate,
+            "rollout": asdict(report.rollout),
+            "losses": report.losses,
+        }
+        if report.validation:
+            line["validation"] = report.validation
+        with open(self._folder / LOG, "a", encoding="utf-8") as file:
+            file.write(json.dumps(_rounded(line)) + "\n")
+        assert self._board is not None
+        for group in ("rollout", "losses", "validation"):
+            for name, value in line.get(group, {}).items():
+                self._board.add_scalar(f"{group}/{name}", value, report.frames)
+
+
+def _claim(folder: Path, training: SkillTraining) -> None:
+    """Make the folder this run's, or make sure that it already is."""
+    wanted = json.loads(json.dumps(asdict(training)))
+    path = folder / CONFIG
+    if not path.exists():
+        checkpoint.write_json(path, wanted)
+        return
+    try:
+        found = json.loads(path.read_text())
+    except ValueError:
+        raise DifferentRun(f"'{path}' is damaged; delete '{folder}' or choose another") from None
+    if found != wanted:
+        changed = [key for key in wanted if found.get(key) != wanted[key]]
+        raise DifferentRun(
+            f"'{folder}' holds a run with another {', '.join(changed)}; choose another --out"
+        )
+
+
+def _forget_lines_after(path: Path, frames: int) -> None:
+    """Drop log lines that a run wrote after the checkpoint it now goes on from."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text().splitlines():
+        try:
+            if json.loads(line)["frames"] <= frames:
+                kept.append(line + "\n")
+        except (ValueError, KeyError):
+            continue  # cut short by a power cut
+    checkpoint.write_atomically(path, "".join(kept).encode())
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return float(f"{value:.5g}") if isinstance(value, float) else value
