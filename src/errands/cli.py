@@ -1,0 +1,150 @@
+"""The `errands` command: finds the command that is meant and loads that one alone."""
+
+import contextlib
+import importlib
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import errands
+from errands.commands.problem import Problem
+from errands.language.vocabulary import suggest
+
+BAD_INPUT, INTERRUPTED = 2, 130  # exit codes, as shells and argparse use them
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a command is defined, and its line in the list of commands."""
+
+    module: str
+    name: str
+    summary: str
+
+
+COMMANDS = {
+    "run": Entry("run", "Run", "watch an agent carry out the instructions you type"),
+    "play": Entry("play", "Play", "carry out instructions yourself, with the keys"),
+    "evaluate instructions": Entry(
+        "evaluate", "EvaluateInstructions", "measure an agent on lists of instructions"
+    ),
+}
+
+EXAMPLES = (
+    'errands run "pick up the pig, visit the box, transform all cows"',
+    "errands play --world block",
+    "errands evaluate instructions --agent shortest-path --length 4 --episodes 1000",
+    "errands run --help",
+    "errands --version",
+)
+
+
+class Command(Protocol):
+    def execute(self) -> int:
+        """Do it; returns the exit code."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without such characters gets a "?"
+            stream.reconfigure(errors="replace")
+    try:
+        return _dispatch(arguments)
+    except Problem as problem:
+        print(f"errands: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    except SystemExit as exit:  # how the parser ends after --help
+        return int(exit.code or 0)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has stopped, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"errands: {where}{error.strerror or error}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["--version"]:
+        print(f"errands {errands.__version__}")
+        return 0
+    words = [word for word in arguments if not word.startswith("-")]
+    for count in (1, 2):
+        name = " ".join(arguments[:count])
+        if name in COMMANDS:
+            return _parse(name, COMMANDS[name], arguments[count:]).execute()
+    group = words[0] if words and any(key.startswith(f"{words[0]} ") for key in COMMANDS) else ""
+    asks_help = not arguments or arguments[-1] in ("-h", "--help")
+    if asks_help and len(words) == (1 if group else 0):
+        print(_list_of_commands(group))
+        return 0
+    raise Problem(_wrong_command(words, group))
+
+
+def _list_of_commands(group: str) -> str:
+    """The help of `errands` itself, or of a word that several commands share."""
+    shown = {name: entry for name, entry in COMMANDS.items() if name.startswith(group)}
+    width = max(len(name) for name in shown)
+    usage = f"usage: errands {f'{group} WHAT' if group else 'COMMAND'} [--help] [OPTIONS]"
+    lines = [usage, "", f"{errands.__doc__}", "", "commands"]
+    lines += [f"  {name:{width}}  {entry.summary}" for name, entry in shown.items()]
+    lines += ["", "examples"]
+    lines += [f"  {example}" for example in EXAMPLES if example.startswith(f"errands {group}")]
+    return "\n".join(lines)
+
+
+def _wrong_command(words: list[str], group: str) -> str:
+    choices = [name for name in COMMANDS if name.startswith(group)]
+    if group and len(words) == 1:
+        return f"'{group}' needs one word more; {suggest('', choices)}"
+    if not words:
+        return f"a command is missing; {suggest('', choices)}"
+    said = " ".join(words[:2]) if group else words[0]
+    return f"'{said}' is not a command; {suggest(said, choices)}"
+
+
+def _parse(name: str, entry: Entry, arguments: list[str]) -> Command:
+    """The command with its options filled in. Whatever is wrong with them is told in one line."""
+    import tyro
+
+    module = importlib.import_module(f"errands.commands.{entry.module}")
+    program = f"errands {name}"
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            command: Command = tyro.cli(
+                getattr(module, entry.name),
+                prog=program,
+                args=arguments,
+                config=(tyro.conf.FlagCreatePairsOff,),
+            )
+    except SystemExit as exit:
+        if exit.code == BAD_INPUT:
+            raise Problem(f"{_one_line(said.getvalue())} (see {program} --help)") from None
+        raise
+    return command
+
+
+def _one_line(box: str) -> str:
+    """What the parser says in a box of several lines, without its frame and its repeated help."""
+    title, *rows = re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines()
+    parts = [""]
+    for row in (row.strip(" │╭╮╰╯|+") for row in rows):
+        if row.strip("─-"):
+            parts[-1] = f"{parts[-1]} {row}".strip()
+        elif parts[-1]:  # a rule between two parts
+            parts.append("")
+    message = parts[0] or title.strip(" ─╭╮|+-")
+    for part in parts[1:]:
+        if part.startswith("Perhaps you meant"):
+            message += f"; did you mean {part.split(':')[1].split()[0]}?"
+    return message[:1].lower() + message[1:].rstrip(".")

@@ -1,0 +1,158 @@
+"""`errands evaluate`: how well an agent does, over many episodes."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.problem import Problem, check_range, check_seed, parse_lengths
+from errands.language.instruction import MAX_INSTRUCTIONS
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+DEFAULT_LENGTH = 4
+MOST_EPISODES = 10_000_000
+
+
+@dataclass(frozen=True)
+class EvaluateInstructions:
+    """Measure an agent on lists of instructions.
+
+    Episode i takes place in test world --seed + i, which no training has seen, and every episode
+    counts once. Success, reward, steps and instructions completed come with their standard errors.
+    The step limit is the paper's for the split: 60 for "train" on the grid, 250 for "seen" and
+    "unseen" (80 and 600 in the block world), and more for longer lists in proportion.
+
+    examples
+      errands evaluate instructions --agent shortest-path --split train --length 4
+      errands evaluate instructions --split unseen --length 20 --episodes 5000 --json result.json
+      errands evaluate instructions --world block --lengths 1..20 --json -
+    """
+
+    world: Literal["grid", "block"] = "grid"
+    """Where."""
+    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "near-optimal"
+    """Who acts: near-optimal or shortest-path, planners that see the whole state."""
+    split: Literal["train", "seen", "unseen", "validation"] = "train"
+    """Which instructions lists are drawn from; "seen" are those of "train" at test step limits."""
+    length: Annotated[int | None, tyro.conf.arg(help_behavior_hint="(default: 4)")] = None
+    """Instructions in a list."""
+    lengths: Annotated[
+        str | None, tyro.conf.arg(metavar="FROM..TO", help_behavior_hint="(instead of --length)")
+    ] = None
+    """Several lengths, such as 1..20 or 1,4,10: the result is a list of records."""
+    no_all: bool = False
+    """Leave out instructions with "all"."""
+    forgiving: bool = False
+    """Put a target back whenever there is none left."""
+    episodes: int = 1000
+    """How many episodes (of each length)."""
+    seed: int = 0
+    """The first episode's test world."""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """Write the result; "-" prints it, and nothing else, to standard output."""
+
+    def execute(self) -> int:
+        lengths = self._check()
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        from errands.commands.screen import compiling_notice
+        from errands.evaluation.episodes import (
+            InstructionTest,
+            agent_named,
+            evaluate_instructions,
+        )
+
+        try:
+            agent_named(self.agent)
+        except ValueError as error:
+            raise Problem(str(error)) from None
+        tests = [
+            InstructionTest(
+                agent=self.agent,
+                world=self.world,
+                split=self.split,
+                length=length,
+                with_all=not self.no_all,
+                forgiving=self.forgiving,
+                episodes=self.episodes,
+                seed=self.seed,
+            )
+            for length in lengths
+        ]
+        with compiling_notice():
+            evaluate_instructions(InstructionTest(self.agent, self.world, length=1, episodes=1))
+        console = Console(stderr=True)
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+        bar = Progress(
+            *columns,
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        records = []
+        with bar:
+            task = bar.add_task("episodes", total=self.episodes * len(tests))
+            for k, test in enumerate(tests):
+                report = partial(_show_progress, bar, task, k * self.episodes)
+                records.append(evaluate_instructions(test, report))
+        self._tell(records)
+        return 0
+
+    def _check(self) -> tuple[int, ...]:
+        """The list lengths to measure, once everything is known to be in order."""
+        if self.length is not None and self.lengths is not None:
+            raise Problem("--length and --lengths exclude each other; drop one of them")
+        if self.lengths is not None:
+            lengths = parse_lengths(self.lengths)
+        else:
+            lengths = (DEFAULT_LENGTH if self.length is None else self.length,)
+            check_range("--length", lengths[0], 1, MAX_INSTRUCTIONS)
+        check_range("--episodes", self.episodes, 1, MOST_EPISODES)
+        check_seed(self.seed, self.episodes)
+        check_writable("--json", self.json)
+        return lengths
+
+    def _tell(self, records: list[dict[str, Any]]) -> None:
+        if self.json is not None:
+            write_json(self.json, records if self.lengths is not None else records[0])
+        if self.json == STANDARD_OUTPUT:
+            return
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=f"{self.agent}, {self.world} {self.split}, {self.episodes} episodes")
+        for heading in ("length", "success", "reward", "steps", "completed"):
+            table.add_column(heading, justify="right")
+        for record in records:
+            table.add_row(
+                str(record["length"]),
+                _shown(record["success"], scale=100, unit="%"),
+                *(_shown(record[name]) for name in ("reward", "steps", "completed")),
+            )
+        Console().print(table)
+        if self.json is not None:
+            print(f"wrote {self.json}")
+
+
+def _show_progress(bar: "Progress", task: "TaskID", before: int, ended: int) -> None:
+    bar.update(task, completed=before + ended)
+
+
+def _shown(measured: dict[str, float | None], scale: float = 1, unit: str = "") -> str:
+    mean, error = measured["mean"], measured["stderr"]
+    assert mean is not None
+    shown = f"{mean * scale:.2f}{unit}"
+    return shown if error is None else f"{shown} ±{error * scale:.2f}"
