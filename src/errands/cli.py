@@ -32,12 +32,14 @@ COMMANDS = {
     "evaluate instructions": Entry(
         "evaluate", "EvaluateInstructions", "measure an agent on lists of instructions"
     ),
+    "bench worlds": Entry("bench", "BenchWorlds", "measure how fast the worlds are"),
 }
 
 EXAMPLES = (
     'errands run "pick up the pig, visit the box, transform all cows"',
     "errands play --world block",
     "errands evaluate instructions --agent shortest-path --length 4 --episodes 1000",
+    "errands bench worlds --peers",
     "errands run --help",
     "errands --version",
 )

@@ -1,0 +1,133 @@
+"""`errands bench`: how fast the worlds are."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.problem import check_range
+
+BATCHES = (64, 256, 1024, 4096, 16384)
+BESIDE_PEERS = 1024  # the batch that peers are compared with, as large as the largest peer's
+ACTION_DRAWS = 16  # random actions are drawn before the clock starts
+
+
+@dataclass(frozen=True)
+class BenchWorlds:
+    """Measure steps a second of both worlds on all cores.
+
+    Actions are random; observations, and the resets of episodes that end, are part of the time. A
+    step should cost the same in a small batch and in a large one. With --peers, Minigrid,
+    XLand-MiniGrid and ViZDoom are measured in the same run (pip install 'errands[peers]').
+
+    examples
+      errands bench worlds
+      errands bench worlds --peers --seconds 5 --json speed.json
+    """
+
+    peers: bool = False
+    """Measure other people's worlds as well."""
+    seconds: float = 2.0
+    """How long to measure each batch size, and each peer."""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """Write the result; "-" prints it, and nothing else, to standard output."""
+
+    def execute(self) -> int:
+        check_range("--seconds", self.seconds, 0.01, 3600)
+        check_writable("--json", self.json)
+        from rich.console import Console
+
+        from errands.commands import peers
+        from errands.commands.screen import compiling_notice
+
+        if self.peers:
+            peers.check_installed()
+        with compiling_notice():
+            for world in ("grid", "block"):
+                measure(world, 1, seconds=0.001)
+        import numba
+
+        from errands.evaluation.episodes import origin
+
+        cores = numba.get_num_threads()
+        quiet = self.json == STANDARD_OUTPUT
+        console = Console(stderr=True)
+        speeds: list[dict[str, Any]] = []
+        others: list[dict[str, Any]] = []
+        with console.status("measuring") as status:
+            for world in ("grid", "block"):
+                for batch in BATCHES:
+                    status.update(f"measuring {batch} {world} worlds")
+                    speeds.append(measure(world, batch, self.seconds))
+            for name in peers.PEERS if self.peers else ():
+                status.update(f"measuring {peers.PEERS[name].title}")
+                others.append(peers.measure_peer(name, self.seconds, cores))
+        record = {"cores": cores, "seconds": self.seconds, "worlds": speeds, "peers": others}
+        if self.json is not None:
+            write_json(self.json, {**record, **origin()})
+        if not quiet:
+            _print_tables(speeds, others, cores)
+            if self.json is not None:
+                print(f"wrote {self.json}")
+        return 0
+
+
+def measure(world: str, batch: int, seconds: float) -> dict[str, Any]:
+    """Steps a second of a batch of worlds that carry out lists of 4 at random."""
+    import numpy as np
+
+    from errands.commands.timing import steps_per_second
+    from errands.worlds.gym import instruction_worlds
+
+    worlds = instruction_worlds(world, batch)
+    worlds.reset()
+    draw = np.random.default_rng(0)
+    # Episodes would otherwise all be cut off at the same step: each starts somewhere on its way, so
+    # that every step carries its share of resets.
+    worlds.privileged["steps"] = draw.integers(0, worlds.tasks.step_limit, batch)
+    actions = draw.integers(0, worlds.actions, (ACTION_DRAWS, batch))
+    turn = 0
+
+    def advance() -> int:
+        nonlocal turn
+        turn = (turn + 1) % ACTION_DRAWS
+        worlds.step(actions[turn])
+        worlds.reset(worlds.status != 0)
+        return batch
+
+    rate = steps_per_second(advance, seconds)
+    return {
+        "world": world,
+        "batch": batch,
+        "steps_per_second": round(rate, 1),
+        "nanoseconds_per_step": round(1e9 / rate, 1),
+    }
+
+
+def _print_tables(speeds: list[dict[str, Any]], others: list[dict[str, Any]], cores: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(title=f"Errands on {cores} cores")
+    for heading in ("world", "batch", "steps/s", "ns a step"):
+        table.add_column(heading, justify="left" if heading == "world" else "right")
+    for speed in speeds:
+        rate, cost = speed["steps_per_second"], speed["nanoseconds_per_step"]
+        table.add_row(speed["world"], f"{speed['batch']:,}", f"{rate:,.0f}", f"{cost:,.0f}")
+    console.print(table)
+    if not others:
+        return
+    table = Table(title="Peers on the same cores, and how many times as fast ours is")
+    for heading in ("peer", "steps/s", "ours", f"{BESIDE_PEERS:,} worlds", "best batch"):
+        table.add_column(heading, justify="left" if heading in ("peer", "ours") else "right")
+    for other in others:
+        peer, kind = other["steps_per_second"], other["beside"]
+        ours = {
+            speed["batch"]: speed["steps_per_second"] for speed in speeds if speed["world"] == kind
+        }
+        times = [f"{rate / peer:,.1f}" for rate in (ours[BESIDE_PEERS], max(ours.values()))]
+        table.add_row(other["title"], f"{peer:,.0f}", kind, *times)
+    console.print(table)

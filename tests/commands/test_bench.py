@@ -1,0 +1,75 @@
+"""`errands bench worlds`: the record and the tables, measured for moments only."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from errands.cli import main
+from errands.commands import bench, peers
+from errands.commands.timing import steps_per_second
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "BATCHES", (2, 3))
+    monkeypatch.setattr(bench, "BESIDE_PEERS", 3)
+
+
+def test_both_worlds_are_measured_at_every_batch_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "speed.json"
+    assert main(["bench", "worlds", "--seconds", "0.02", "--json", str(path)]) == 0
+    record = json.loads(path.read_text())
+    measured = [(speed["world"], speed["batch"]) for speed in record["worlds"]]
+    assert measured == [("grid", 2), ("grid", 3), ("block", 2), ("block", 3)]
+    assert all(speed["steps_per_second"] > 0 for speed in record["worlds"])
+    assert record["peers"] == []
+    assert "steps/s" in capsys.readouterr().out
+
+
+def test_missing_peers_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent = peers.Peer("Absent", peers.minigrid, ("no_such_world",), "grid")
+    monkeypatch.setitem(peers.PEERS, "absent", absent)
+    assert main(["bench", "worlds", "--peers"]) == 2
+    said = capsys.readouterr().err
+    assert "no_such_world" in said
+    assert "pip install 'errands[peers]'" in said
+    assert said.count("\n") == 1
+
+
+def test_peers_are_set_beside_our_worlds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(name: str, seconds: float, cores: int) -> dict[str, object]:
+        beside = peers.PEERS[name].beside
+        return {"title": f"peer {name}", "beside": beside, "steps_per_second": 10.0}
+
+    monkeypatch.setattr(peers, "check_installed", lambda: None)
+    monkeypatch.setattr(peers, "measure_peer", measured)
+    assert main(["bench", "worlds", "--peers", "--seconds", "0.02"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"peer {name}" in said for name in peers.PEERS)
+
+
+def test_a_peer_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        peers.PEERS, "unknown", peers.Peer("Unknown", peers.minigrid, (), "grid", every_core=True)
+    )
+    with pytest.raises(peers.Problem, match="Unknown does not run: KeyError"):
+        peers.measure_peer("unknown", 0.01, cores=2)
+
+
+def test_the_clock_counts_steps() -> None:
+    calls = 0
+
+    def advance() -> int:
+        nonlocal calls
+        calls += 1
+        return 1000
+
+    assert steps_per_second(advance, 0.01) > 1000
+    assert calls > 6
