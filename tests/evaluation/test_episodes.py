@@ -9,8 +9,6 @@ import pytest
 from errands.evaluation import episodes
 from errands.evaluation.episodes import (
     AGENTS,
-    TEST_SEEDS,
-    VALIDATION_SEEDS,
     InstructionTest,
     PlannerPolicy,
     agent_named,
@@ -18,6 +16,7 @@ from errands.evaluation.episodes import (
     mean_and_error,
     watch_episode,
 )
+from errands.seeds import TEST_SEEDS, VALIDATION_SEEDS
 
 MEASURED = ("success", "reward", "steps", "completed", "events", "events_used")
 TEST = InstructionTest("near-optimal", "grid", length=2, episodes=20, seed=3)

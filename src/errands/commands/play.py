@@ -9,6 +9,7 @@ from errands.commands.keys import Keyboard
 from errands.commands.problem import check_instructions, check_range, check_seed
 from errands.language.instruction import MAX_INSTRUCTIONS
 from errands.language.splits import vocabulary_of
+from errands.seeds import TEST_SEEDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +73,6 @@ class Play:
         from rich.live import Live
 
         from errands.commands.screen import compiling_notice
-        from errands.evaluation.episodes import TEST_SEEDS
         from errands.worlds.gym import instruction_worlds
 
         with compiling_notice():

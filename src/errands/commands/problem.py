@@ -4,7 +4,7 @@ from errands.language.instruction import MAX_INSTRUCTIONS, InstructionError, par
 from errands.language.vocabulary import Vocabulary
 
 MOST_STEPS = 10_000_000
-SEEDS = 2**32  # of training, validation and test each: see errands.evaluation.episodes
+SEEDS = 2**32  # that a user can name: an offset into the test seeds, errands.seeds
 
 
 class Problem(Exception):

@@ -16,6 +16,7 @@ from errands.commands.problem import (
     check_seed,
 )
 from errands.language.splits import vocabulary_of
+from errands.seeds import TEST_SEEDS
 
 if TYPE_CHECKING:
     from errands.evaluation.episodes import Policy, Step
@@ -89,7 +90,6 @@ class Run:
         check_writable("--json", self.json)
 
     def _worlds(self) -> "Worlds":
-        from errands.evaluation.episodes import TEST_SEEDS
         from errands.worlds.gym import instruction_worlds
 
         worlds = instruction_worlds(

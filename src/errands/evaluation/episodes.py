@@ -1,8 +1,7 @@
 """Whole episodes by any agent, one at a time to watch or many at once to measure.
 
-Seeds are apart for good: training draws its worlds from seeds below 2**32, validation from
-VALIDATION_SEEDS on, tests from TEST_SEEDS on, so a test never shows a world that was trained on.
-The seed that a user names is an offset into the test seeds.
+The seed that a user names is an offset into the test seeds (errands.seeds), so a test never shows a
+world that was trained on.
 """
 
 import subprocess
@@ -18,6 +17,8 @@ from numpy.typing import NDArray
 
 import errands
 from errands.language.vocabulary import suggest
+from errands.seeds import TEST_SEEDS
+from errands.seeds import TEST_SEEDS
 from errands.worlds.block import BlockAction
 from errands.worlds.grid import GridAction
 from errands.worlds.gym import instruction_worlds
@@ -25,8 +26,6 @@ from errands.worlds.planner import NEAR_OPTIMAL, SHORTEST_PATH, first_optimal
 from errands.worlds.spec import NOTHING
 from errands.worlds.vector import EpisodeStatistics, Worlds
 
-VALIDATION_SEEDS = 2**33
-TEST_SEEDS = 2**34
 BATCH = 2048  # worlds stepped at once: enough to fill the cores, few enough to stay in the cache
 
 
