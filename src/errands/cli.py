@@ -29,6 +29,10 @@ class Entry:
 COMMANDS = {
     "run": Entry("run", "Run", "watch an agent carry out the instructions you type"),
     "play": Entry("play", "Play", "carry out instructions yourself, with the keys"),
+    "train skill": Entry("train", "TrainSkill", "learn a skill for every subtask of a scenario"),
+    "evaluate skill": Entry(
+        "evaluate_skill", "EvaluateSkill", "measure a skill on subtasks it has and has not seen"
+    ),
     "evaluate instructions": Entry(
         "evaluate", "EvaluateInstructions", "measure an agent on lists of instructions"
     ),
@@ -39,6 +43,7 @@ EXAMPLES = (
     'errands run "pick up the pig, visit the box, transform all cows"',
     "errands play --world block",
     "errands evaluate instructions --agent shortest-path --length 4 --episodes 1000",
+    "errands train skill --scenario independent --out runs/independent",
     "errands bench worlds --peers",
     "errands run --help",
     "errands --version",

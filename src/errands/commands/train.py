@@ -55,13 +55,14 @@ class TrainSkill:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+        from errands.commands.device import check_device
         from errands.config import skill_training
         from errands.learning.checkpoint import DamagedFile
         from errands.stages.journal import DifferentRun, train
 
         if self.threads:
             torch.set_num_threads(self.threads)
-        _check_device(self.device)
+        check_device(self.device)
         training = skill_training(
             self.world,
             self.scenario,
@@ -111,13 +112,3 @@ class TrainSkill:
             f"best validation success {trainer.best:.1%}; weights in {self.out}"
         )
         return 0
-
-
-def _check_device(name: str) -> None:
-    import torch
-
-    try:
-        torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise Problem(f"--device {name} cannot be used here ({reason}); try cpu") from None

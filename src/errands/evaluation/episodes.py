@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 import errands
 from errands.language.vocabulary import suggest
 from errands.seeds import TEST_SEEDS
-from errands.seeds import TEST_SEEDS
 from errands.worlds.block import BlockAction
 from errands.worlds.grid import GridAction
 from errands.worlds.gym import instruction_worlds

@@ -3,17 +3,21 @@
 A strict success finishes the task, and says so on its last observation and on no earlier one.
 """
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from errands.agents.skill import Skill
+from errands.evaluation.episodes import mean_and_error, origin
 from errands.learning.rollout import sample
-from errands.worlds.spec import WorldSpec
-from errands.worlds.vector import TaskSource, Worlds
+from errands.seeds import TEST_SEEDS
+from errands.worlds.spec import WORLDS, WorldSpec
+from errands.worlds.vector import TaskSource, Worlds, skill_tasks
 
 BATCH = 512  # worlds at a time
 
@@ -115,3 +119,33 @@ def _run_batch(
         misses=misses,
         false_alarms=false_alarms,
     )
+
+
+@dataclass(frozen=True)
+class SkillTest:
+    """Subtasks to measure a skill with."""
+
+    agent: str  # the name it goes by in the result
+    world: str
+    scenario: str
+    split: str
+    episodes: int = 1000
+    seed: int = 0
+
+
+def evaluate_skill(
+    skill: Skill, test: SkillTest, progress: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """Measure a skill: episode i is the test world of seed + i, and every episode counts once."""
+    started = time.perf_counter()
+    spec = WORLDS[test.world]
+    tasks = skill_tasks(spec, test.scenario, test.split)
+    seed = TEST_SEEDS + test.seed
+    ran = run_skill(skill, spec, tasks, episodes=test.episodes, seed=seed, progress=progress)
+    measured = {
+        name: mean_and_error(getattr(ran, name))
+        for name in ("success", "finished", "reward", "steps")
+    }
+    termination = {"precision": round(ran.precision, 6), "recall": round(ran.recall, 6)}
+    seconds = round(time.perf_counter() - started, 3)
+    return {**measured, "termination": termination, **asdict(test), "seconds": seconds, **origin()}

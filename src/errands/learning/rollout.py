@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from errands.agents.skill import Memory, Skill
+from errands.worlds.seeker import Seekers
 from errands.worlds.vector import Worlds
 
 
@@ -65,6 +66,7 @@ class SkillRollout:
         self.steps = steps
         self.memory = skill.initial_memory(worlds.count)
         self.begins = np.ones(worlds.count, np.bool_)
+        self.seekers = Seekers(worlds.count)  # the block world's teachers
         worlds.reset()
 
     def collect(
@@ -87,7 +89,7 @@ class SkillRollout:
             begins, ended_before = self.begins, worlds.status > 0
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
             if teacher:
-                optimal[:] = worlds.plan_subtasks().optimal
+                optimal[:] = self._teach()
                 optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
             keep(images=image, subtasks=subtask, begins=begins, running=~ended_before)
             keep(finished=worlds.done, optimal=optimal)
@@ -126,6 +128,15 @@ class SkillRollout:
             reward=float(every.mean()) if every.size else 0.0,
         )
 
+    def _teach(self) -> NDArray[np.bool_]:
+        """Every action (worlds, actions) that each world's teacher would take."""
+        worlds = self.worlds
+        if worlds.spec.kind == "grid":
+            return worlds.plan_subtasks().optimal
+        self.seekers.forget(self.begins)
+        subtasks = worlds.privileged_subtasks()
+        return self.seekers.plan(worlds.privileged, subtasks, worlds.rules).optimal
+
     def _value_now(self, skill: Skill) -> Tensor:
         device = skill.policy.weight.device
         with torch.no_grad():
@@ -141,6 +152,7 @@ class SkillRollout:
         """All that is needed to go on from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         tensors |= {f"memory.{k}": item.cpu() for k, item in enumerate(self.memory)}
+        tensors["seen"] = torch.from_numpy(self.seekers.seen)
         return tensors | {"begins": torch.from_numpy(self.begins)}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -151,6 +163,7 @@ class SkillRollout:
         self.memory = tuple(
             tensors[f"memory.{k}"].to(item.device) for k, item in enumerate(self.memory)
         )
+        self.seekers.seen[:] = arrays["seen"]
         self.begins = arrays["begins"].copy()
 
 

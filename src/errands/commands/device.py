@@ -1,0 +1,13 @@
+"""Whether a device that a user names can be computed on."""
+
+from errands.commands.problem import Problem
+
+
+def check_device(name: str) -> None:
+    import torch
+
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise Problem(f"--device {name} cannot be used here ({reason}); try cpu") from None

@@ -1,0 +1,105 @@
+"""`errands evaluate skill`: how well a skill does subtasks it was and was not trained on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.problem import Problem, check_range, check_seed
+
+MOST_EPISODES = 10_000_000
+
+
+@dataclass(frozen=True)
+class EvaluateSkill:
+    """Measure a skill on the subtasks of a scenario.
+
+    An episode is a success only if the task is finished and the termination signal was right on
+    every observation; "finished" ignores the signal. Episode i takes place in test world number
+    --seed + i, which no training has seen. Without --weights it is the scenario's shipped skill.
+
+    examples
+      errands evaluate skill --scenario independent --split unseen
+      errands evaluate skill --scenario object-dependent --no-analogy --episodes 5000
+      errands evaluate skill --weights runs/independent --split unseen --json -
+    """
+
+    world: Literal["grid", "block"] = "grid"
+    """Where."""
+    scenario: Literal["independent", "object-dependent", "inter-extrapolation"] = "independent"
+    """Which subtasks."""
+    split: Literal["train", "unseen", "validation"] = "unseen"
+    """Subtasks that were trained on, or those that were not."""
+    no_analogy: bool = False
+    """The skill that was trained without the analogy-making objective."""
+    weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
+    """The folder of one's own run, instead of the shipped skill."""
+    episodes: int = 1000
+    """How many episodes."""
+    seed: int = 0
+    """The first episode's test world."""
+    device: str = "cpu"
+    """Where the network computes: cpu, cuda, ..."""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """Write the result; "-" prints it, and nothing else, to standard output."""
+
+    def execute(self) -> int:
+        check_range("--episodes", self.episodes, 1, MOST_EPISODES)
+        check_seed(self.seed, self.episodes)
+        check_writable("--json", self.json)
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        from errands.agents.load import load
+        from errands.commands.device import check_device
+        from errands.evaluation.skills import SkillTest, evaluate_skill
+        from errands.learning.checkpoint import DamagedFile
+
+        check_device(self.device)
+        name = f"{self.world}/skill-{self.scenario}" + ("-no-analogy" if self.no_analogy else "")
+        try:
+            trained = load(self.weights if self.weights is not None else name, self.device)
+        except (ValueError, FileNotFoundError, DamagedFile) as error:
+            raise Problem(f"{error}; train one with errands train skill --out FOLDER") from None
+        learned = trained.description["training"]
+        if (learned["world"], learned["scenario"]) != (self.world, self.scenario):
+            raise Problem(
+                f"{self.weights} was trained for --world {learned['world']} "
+                f"--scenario {learned['scenario']}; ask for these"
+            )
+        test = SkillTest(name, self.world, self.scenario, self.split, self.episodes, self.seed)
+        console = Console(stderr=True)
+        bar = Progress(
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        with bar:
+            task = bar.add_task("episodes", total=self.episodes)
+            record = evaluate_skill(trained.skill, test, lambda count: bar.advance(task, count))
+        record["training"] = {
+            key: learned[key] for key in ("preset", "teacher", "analogy", "seed")
+        } | {"frames": trained.description["frames"], "seconds": trained.description["seconds"]}
+        self._tell(record)
+        return 0
+
+    def _tell(self, record: dict[str, Any]) -> None:
+        if self.json is not None:
+            write_json(self.json, record)
+        if self.json == STANDARD_OUTPUT:
+            return
+        success, error = record["success"]["mean"], record["success"]["stderr"] or 0.0
+        termination = record["termination"]
+        print(
+            f"{record['agent']}, {self.split} subtasks, {self.episodes} episodes: "
+            f"success {success:.2%} ±{error:.2%}, finished {record['finished']['mean']:.2%}, "
+            f"termination {termination['precision']:.2%} precise, {termination['recall']:.2%} "
+            f"complete, reward {record['reward']['mean']:.2f}, steps {record['steps']['mean']:.1f}"
+        )
+        if self.json is not None:
+            print(f"wrote {self.json}")
