@@ -1,5 +1,6 @@
 """Pictures, terminal maps and films of the worlds."""
 
+import os
 import re
 import time
 from itertools import combinations
@@ -314,6 +315,18 @@ def test_failed_write_leaves_the_old_film(tmp_path: Path, monkeypatch: pytest.Mo
         save_gif(distinct_frames(5), path)
     assert path.read_bytes() == old
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_film_takes_the_place_of_files_alone(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link.gif"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "film.gif")
+    with pytest.raises(ValueError, match="not a file"):
+        save_gif(distinct_frames(2), pipe)
+    save_gif(distinct_frames(2), link)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert (tmp_path / "film.gif").is_file()
 
 
 def test_caption_goes_below_and_keeps_its_height() -> None:

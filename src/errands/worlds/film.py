@@ -71,9 +71,12 @@ def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
     if not fps > 0:
         raise ValueError(f"{fps} frames a second cannot be shown")
 
+    path = Path(path).resolve()  # a link stays a link
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a file, and a film would take its place")
+
     images = _with_shared_palette(pictures)
     durations = [max(SHORTEST_FRAME, round(1000 / fps))] * (len(images) - 1) + [LAST_FRAME]
-    path = Path(path)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         images[0].save(
