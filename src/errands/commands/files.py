@@ -9,15 +9,19 @@ from typing import Any
 from errands.commands.problem import Problem
 
 STANDARD_OUTPUT = Path("-")
+DEVICE_FOLDERS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 def check_writable(option: str, path: Path | None) -> None:
     """Refuse a path that could not be written, before anybody waits for what goes there."""
     if path is None or path == STANDARD_OUTPUT:
         return
-    folder = path.parent
+    folder = path.resolve().parent
     if path.is_dir():
         raise Problem(f"{option} {path} is a folder; name a file in it")
+    # A finished file would take the place of the device, or of what the device is redirected to.
+    if path.absolute().parent in DEVICE_FOLDERS or (path.exists() and not path.is_file()):
+        raise Problem(f"{option} {path} is a device, not a file; name a file")
     if not folder.is_dir():
         raise Problem(f"{option} {path}: there is no folder {folder}; create it first")
     if not os.access(folder, os.W_OK):
@@ -31,6 +35,8 @@ def write_json(path: Path, content: Any) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+    check_writable("the result", path)
+    path = path.resolve()  # a link stays a link
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         unfinished.write_text(text, encoding="utf-8")
