@@ -211,7 +211,7 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
         mask = (options or {}).get("reset_mask")
         if seed is not None or not self._seeded:
             start = seed if seed is not None else int(self.np_random.integers(2**62))
-            self._worlds.seed(start, mask)
+            self._worlds.seed(start, mask if self._seeded else None)
             self._seeded = True
         self._worlds.reset(mask)
         return observations(self._worlds, skill=self._skill), {}
