@@ -1,0 +1,272 @@
+"""Batches of worlds: the same whatever their size and threads, and careful with what they get."""
+
+from dataclasses import replace
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from errands.language.instruction import Instruction, encode
+from errands.language.splits import instructions, subtasks
+from errands.language.vocabulary import ALL
+from errands.worlds.planner import NEAR_OPTIMAL, first_optimal
+from errands.worlds.spec import BLOCK, GRID, WorldSpec
+from errands.worlds.step import RUNNING
+from errands.worlds.vector import (
+    TaskSource,
+    Worlds,
+    given_list,
+    list_tasks,
+    own_instructions,
+    skill_tasks,
+)
+from twins.own_world import own_world
+
+BOTH = pytest.mark.parametrize("spec", [GRID, BLOCK], ids=lambda spec: spec.name)
+History = list[dict[str, NDArray[Any]]]
+
+
+def build(spec: WorldSpec, task: str, count: int) -> Worlds:
+    if task == "skill":
+        return Worlds(spec, count, skill_tasks(spec, "object-dependent", "all"), spec.skill)
+    tasks = list_tasks(spec, "unseen", (1, 4), step_limit=40)
+    return Worlds(spec, count, tasks, spec.forgiving if task == "forgiving" else spec.lists)
+
+
+def history(worlds: Worlds, seed: int, steps: int = 90) -> History:
+    """Several episodes, with own resets. World i acts by chance numbers of seed + i alone."""
+    worlds.seed(seed)
+    worlds.reset()
+    chances = [np.random.default_rng(seed + i) for i in range(worlds.count)]
+    told = []
+    for _ in range(steps):
+        good = first_optimal(worlds.plan_lists(NEAR_OPTIMAL))
+        drawn = [(rng.random(), rng.integers(worlds.actions)) for rng in chances]
+        random = np.array([action for _, action in drawn])
+        worlds.step(np.where([chance < 0.6 for chance, _ in drawn], good, random))
+        seen = (worlds.images, worlds.tokens, worlds.mask, worlds.rewards, worlds.status)
+        names = ("images", "tokens", "mask", "rewards", "status", "states")
+        told.append({n: a.copy() for n, a in zip(names, (*seen, worlds.privileged), strict=True)})
+        worlds.reset(worlds.status != RUNNING)
+    return told
+
+
+def assert_same(one: History, other: History, part: slice = slice(None)) -> None:
+    """The other history is that of a part of the one's worlds."""
+    for here, there in zip(one, other, strict=True):
+        for name in here:
+            np.testing.assert_array_equal(here[name][part], there[name], err_msg=name)
+
+
+@BOTH
+@pytest.mark.parametrize("task", ["skill", "lists", "forgiving"])
+def test_a_world_is_the_same_alone_and_in_any_batch(spec: WorldSpec, task: str) -> None:
+    batch = history(build(spec, task, 6), seed=50)
+    ended = sum(int((step["status"] != RUNNING).sum()) for step in batch)
+    assert ended >= 12  # each world began several episodes
+    for i in (0, 3, 5):
+        assert_same(batch, history(build(spec, task, 1), seed=50 + i), slice(i, i + 1))
+    assert_same(history(build(spec, task, 11), seed=45), batch, slice(5, None))
+
+
+@BOTH
+def test_seeds_repeat_and_differ(spec: WorldSpec) -> None:
+    worlds = build(spec, "lists", 5)
+    first = history(worlds, seed=1)
+    assert_same(first, history(worlds, seed=1))
+    assert_same(first, history(build(spec, "lists", 5), seed=1))
+    assert (first[0]["states"] != history(worlds, seed=6)[0]["states"]).all()
+
+
+@BOTH
+def test_threads_do_not_matter(spec: WorldSpec) -> None:
+    before = numba.get_num_threads()
+    try:
+        told = []
+        for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
+            numba.set_num_threads(threads)
+            told.append(history(build(spec, "lists", 37), seed=9, steps=40))
+    finally:
+        numba.set_num_threads(before)
+    assert_same(*told)
+
+
+@BOTH
+def test_seeds_can_be_given_one_by_one(spec: WorldSpec) -> None:
+    worlds = build(spec, "skill", 4)
+    for seeds in ([8, 3, 8, 2**63], np.array([8, 3, 8, 5])):
+        worlds.seed(seeds)
+        worlds.reset()
+        states = worlds.privileged.copy()
+        assert states[0] == states[2]
+        assert states[0] != states[1]
+        for i in range(4):
+            alone = build(spec, "skill", 1)
+            alone.seed(seeds[i])
+            alone.reset()
+            assert alone.privileged[0] == states[i]
+    worlds.seed(1)
+    worlds.seed(99, np.array([False, True, False, False]))
+    fresh = build(spec, "skill", 4)
+    fresh.seed([1, 100, 3, 4])
+    assert worlds.privileged["random"].tolist() == fresh.privileged["random"].tolist()
+
+
+def test_a_reset_touches_only_what_it_is_asked_to() -> None:
+    worlds = build(GRID, "lists", 6)
+    worlds.reset()
+    for _ in range(3):
+        worlds.step(np.ones(6, np.int64))
+    buffers = (worlds.images, worlds.tokens, worlds.mask, worlds.rewards, worlds.privileged)
+    before = [buffer.copy() for buffer in buffers]
+    mask = np.array([True, False, False, True, False, False])
+    worlds.reset(mask)
+    for old, buffer in zip(before, buffers, strict=True):
+        np.testing.assert_array_equal(buffer[~mask], old[~mask])
+    assert worlds.privileged["steps"].tolist() == [0, 3, 3, 0, 3, 3]
+    worlds.reset(np.zeros(6, np.bool_))
+    assert worlds.privileged["steps"].tolist() == [0, 3, 3, 0, 3, 3]
+
+
+@BOTH
+def test_tokens_are_the_words_of_the_list(spec: WorldSpec) -> None:
+    worlds = build(spec, "lists", 40)
+    worlds.reset()
+    for i in range(40):
+        length = int(worlds.privileged["length"][i])
+        goals = worlds.privileged_goals[i, :length, :3]
+        listed = [Instruction.from_code(code, spec.vocabulary) for code in goals]
+        codes, tokens = encode(listed, spec.vocabulary)
+        np.testing.assert_array_equal(goals, codes)
+        np.testing.assert_array_equal(worlds.tokens[i, :length], tokens)
+        assert not worlds.tokens[i, length:].any()
+        assert worlds.mask[i].tolist() == [True] * length + [False] * (4 - length)
+
+
+def test_subtasks_are_the_skills_parameters() -> None:
+    worlds = build(BLOCK, "skill", 30)
+    worlds.reset()
+    pool = subtasks("block", "object-dependent", "all")
+    asked = {Instruction.from_code(code, BLOCK.vocabulary) for code in worlds.subtasks}
+    assert asked <= set(pool)
+    assert {item.verb for item in asked} == {"visit", "pick up", "transform", "interact with"}
+
+
+def test_tasks_and_settings_change_with_the_next_reset() -> None:
+    worlds = build(GRID, "lists", 20)
+    worlds.reset()
+    pool = instructions("grid", "train")
+    worlds.change_tasks(TaskSource(pool, (2, 2), step_limit=7))
+    worlds.change_setting(replace(GRID.lists, sizes=(5, 5)))
+    assert set(worlds.privileged["step_limit"]) == {40}
+    worlds.reset(np.arange(20) < 10)
+    assert set(worlds.privileged["step_limit"][:10]) == {7}
+    assert set(worlds.privileged["length"][:10]) == {2}
+    assert ((worlds.privileged["tiles"][:10] != 1).sum(axis=(1, 2)) <= 9).all()
+    assert set(worlds.privileged["step_limit"][10:]) == {40}
+
+
+def test_the_true_subtask_is_the_current_instruction() -> None:
+    worlds = build(BLOCK, "lists", 10)
+    worlds.reset()
+    for progress in range(3):
+        worlds.privileged["progress"] = progress
+        for i, code in enumerate(worlds.privileged_subtasks()):
+            index = min(progress, int(worlds.privileged["length"][i]) - 1)
+            assert code.tolist() == worlds.privileged_goals[i, index, :3].tolist()
+
+
+def test_the_papers_pools_and_limits() -> None:
+    assert skill_tasks(GRID, "independent", "train").pool == subtasks(
+        "grid", "independent", "train"
+    )
+    assert skill_tasks(GRID, "independent", "train").step_limit == 50
+    assert skill_tasks(BLOCK, "inter-extrapolation", "train").step_limit == 70
+    assert list_tasks(GRID, "train", (1, 4)).step_limit == 60
+    assert list_tasks(GRID, "unseen", (20, 20)).step_limit == 250
+    without = list_tasks(GRID, "unseen", (20, 20), with_all=False)
+    assert without.step_limit == 200
+    assert all(item.quantity != ALL for item in without.pool)
+    assert list_tasks(BLOCK, "train", (1, 4)).step_limit == 80
+    assert list_tasks(BLOCK, "seen", (20, 20)).step_limit == 600
+
+
+def test_splits_go_by_the_words_of_a_world() -> None:
+    """The grid's objects seen as blocks are still the grid's."""
+    spec = replace(GRID, kind="block")
+    expected = subtasks("grid", "independent", "unseen")
+    assert skill_tasks(spec, "independent", "unseen").pool == expected
+    assert list_tasks(spec, "train", (1, 1)).pool == instructions("grid", "train")
+
+
+def test_a_users_world_holds_out_what_it_names() -> None:
+    spec = own_world("grid")
+    unseen = own_instructions(spec, "unseen", (1, ALL))
+    assert set(unseen) == {
+        Instruction("pick up", "oil lamp"),
+        Instruction("pick up", "oil lamp", ALL),
+        Instruction("visit", "gem"),
+    }
+    train = own_instructions(spec, "train", (1, ALL))
+    assert not set(train) & set(unseen)
+    assert set(train) | set(unseen) == set(own_instructions(spec, "all", (1, ALL)))
+    assert own_instructions(spec, "seen", (1, ALL)) == train
+    assert all(item.object != "ghost" for item in train)  # the event is nobody's errand
+    assert Instruction("interact with", "mouse", ALL) in train
+    without = own_instructions(replace(spec, interact={}), "all", (1,))
+    assert {item.verb for item in without} == {"visit", "pick up", "transform"}
+    with pytest.raises(ValueError, match="'cellar' has no split 'validation'"):
+        own_instructions(spec, "validation", (1,))
+
+
+def test_statistics_count_every_ended_episode() -> None:
+    worlds = build(GRID, "lists", 50)
+    worlds.seed(0)
+    worlds.reset()
+    returns = np.zeros(50)
+    ended_once = False
+    for _ in range(60):
+        worlds.step(first_optimal(worlds.plan_lists(NEAR_OPTIMAL)))
+        returns += worlds.rewards
+        ended = worlds.finished()
+        assert ended.world.tolist() == np.flatnonzero(worlds.done | worlds.cut_off).tolist()
+        np.testing.assert_allclose(ended.reward, returns[ended.world])
+        assert (ended.success == worlds.done[ended.world]).all()
+        lengths = worlds.privileged["length"][ended.world]
+        assert ((ended.completed == lengths) == ended.success).all()
+        assert (ended.events_used <= ended.events).all()
+        returns[ended.world] = 0.0
+        ended_once |= bool(ended.world.size)
+        worlds.reset(worlds.status != RUNNING)
+    assert ended_once
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda worlds: worlds.step(np.zeros(3, np.int64)), r"shape \(3,\), not \(2,\)"),
+        (lambda worlds: worlds.step(np.array([0, 13])), r"actions must be within 0\.\.12"),
+        (lambda worlds: worlds.step(np.array([0, -1])), r"actions must be within 0\.\.12"),
+        (lambda worlds: worlds.seed([1, 2, 3]), "3 seeds for 2 worlds"),
+        (lambda worlds: worlds.reset(np.ones(5, np.bool_)), r"mask has shape \(5,\), not \(2,\)"),
+        (lambda worlds: worlds.subtasks, "no single subtask"),
+        (lambda worlds: worlds.change_tasks(list_tasks(GRID, "train", (1, 9))), "do not fit"),
+        (lambda worlds: Worlds(GRID, 0, worlds.tasks), "at least one world, not 0"),
+        (lambda worlds: TaskSource(()), "at least one instruction"),
+        (lambda worlds: TaskSource(worlds.tasks.pool, (0, 2)), "must be at least 1 and in order"),
+        (lambda worlds: TaskSource(worlds.tasks.pool, (3, 2)), "must be at least 1 and in order"),
+        (lambda worlds: TaskSource(worlds.tasks.pool, step_limit=0), "at least 1, not 0"),
+        (lambda worlds: TaskSource(worlds.tasks.pool, (2, 2), in_order=True), "given in order"),
+        (lambda worlds: given_list(GRID, [], 10), "at least one instruction"),
+        (lambda worlds: given_list(GRID, worlds.tasks.pool, -1), "at least 1, not -1"),
+        (lambda worlds: list_tasks(GRID, "train", (1, 1), step_limit=0), "at least 1, not 0"),
+    ],
+)
+def test_wrong_values_are_refused_in_one_line(change: Any, message: str) -> None:
+    worlds = build(GRID, "lists", 2)
+    worlds.reset()
+    with pytest.raises(ValueError, match=message) as refusal:
+        change(worlds)
+    assert "\n" not in str(refusal.value)
