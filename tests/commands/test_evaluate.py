@@ -68,7 +68,7 @@ def test_without_json_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> 
         (["--episodes", "0"], "--episodes 0"),
         (["--seed", "4294967296"], "--seed"),
         (["--split", "sean"], "seen"),
-        (["--json", "nowhere/result.json"], "no folder nowhere"),
+        (["--json", "nowhere/result.json"], "nowhere; create it first"),
     ],
 )
 def test_wrong_input_gets_one_line(
