@@ -46,6 +46,7 @@ class SkillOutput(NamedTuple):
     logits: Tensor  # (..., actions)
     termination: Tensor  # (...) logit that the subtask is finished
     value: Tensor  # (...)
+    deed: Tensor  # (...) logit that it was just done once; without counts, the termination
 
 
 class Skill(nn.Module):
@@ -126,7 +127,7 @@ class GridSkill(Skill):
         signal = self.termination(features).view(times, worlds)
         value = self.value(features).view(times, worlds)
         if not self.network.counted:
-            return SkillOutput(logits, signal, value), (seen, counter)
+            return SkillOutput(logits, signal, value, signal), (seen, counter)
         # Two observations cannot tell how often a subtask was done: each step's deed is added to
         # a counter, and the subtask is finished when the counter reaches what phi(g) wants.
         deeds = torch.sigmoid(signal)
@@ -137,7 +138,7 @@ class GridSkill(Skill):
             totals.append(counter)
         left = wanted - torch.stack(totals)
         value = value + self.value_left(left.detach()[..., None]).squeeze(-1)
-        output = SkillOutput(logits, self.sharpness * (0.5 - left), value)
+        output = SkillOutput(logits, self.sharpness * (0.5 - left), value, signal)
         return output, (seen, counter.detach())
 
     def _features(self, image: Tensor, before: Tensor, embedded: Tensor) -> Tensor:
@@ -188,11 +189,9 @@ class BlockSkill(Skill):
             h, c = self.lstm(x[t], embedded[t], (h * keep, c * keep))
             outputs.append(h)
         features = torch.stack(outputs)
-        output = SkillOutput(
-            self.policy(features),
-            self.termination(features).squeeze(-1),
-            self.value(features).squeeze(-1),
-        )
+        finished = self.termination(features).squeeze(-1)
+        value = self.value(features).squeeze(-1)
+        output = SkillOutput(self.policy(features), finished, value, finished)
         return output, (h.detach(), c.detach())
 
     def _look(self, image: Tensor, embedded: Tensor) -> Tensor:

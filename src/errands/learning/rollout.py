@@ -27,6 +27,7 @@ class SkillFrames:
     begins: Tensor  # first frame of an episode
     running: Tensor  # the agent decides here: false on an episode's last frame
     finished: Tensor  # the subtask is finished here: what the termination signal should say
+    deeds: Tensor  # the subtask was done once more by the step before: the teacher says so
     actions: Tensor
     log_probabilities: Tensor  # of the action, when it was chosen
     values: Tensor
@@ -66,6 +67,7 @@ class SkillRollout:
         self.steps = steps
         self.memory = skill.initial_memory(worlds.count)
         self.begins = np.ones(worlds.count, np.bool_)
+        self.deeds = np.zeros(worlds.count, np.bool_)
         self.seekers = Seekers(worlds.count)  # the block world's teachers
         worlds.reset()
 
@@ -92,7 +94,7 @@ class SkillRollout:
                 optimal[:] = self._teach()
                 optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
             keep(images=image, subtasks=subtask, begins=begins, running=~ended_before)
-            keep(finished=worlds.done, optimal=optimal)
+            keep(finished=worlds.done, optimal=optimal, deeds=self.deeds)
             with torch.no_grad():
                 output, self.memory = skill.step(
                     image.to(device),
@@ -101,6 +103,7 @@ class SkillRollout:
                     self.memory,
                 )
             action, log_probability = sample(output.logits.cpu(), random)
+            achieved = worlds.privileged["achieved"].copy()
             keep(actions=action, log_probabilities=log_probability, values=output.value.cpu())
             keep(signals=output.termination.cpu() > 0)
             worlds.step(action.numpy())
@@ -111,6 +114,7 @@ class SkillRollout:
                 fresh = ended[statistics.world]
                 rewards_of_ended.append(statistics.reward[fresh])
                 successes += int(statistics.success[fresh].sum())
+            self.deeds = ((worlds.privileged["achieved"] > achieved) | worlds.done) & ~ended_before
             worlds.reset(ended_before)
             self.begins = ended_before
         stacked = {name: torch.stack(values) for name, values in kept.items()}
@@ -152,8 +156,9 @@ class SkillRollout:
         """All that is needed to go on from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         tensors |= {f"memory.{k}": item.cpu() for k, item in enumerate(self.memory)}
-        tensors["seen"] = torch.from_numpy(self.seekers.seen)
-        return tensors | {"begins": torch.from_numpy(self.begins)}
+        for name, array in self._flags().items():
+            tensors[name] = torch.from_numpy(array)
+        return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         arrays = {k: v.numpy() for k, v in tensors.items()}
@@ -163,8 +168,11 @@ class SkillRollout:
         self.memory = tuple(
             tensors[f"memory.{k}"].to(item.device) for k, item in enumerate(self.memory)
         )
-        self.seekers.seen[:] = arrays["seen"]
-        self.begins = arrays["begins"].copy()
+        for name, array in self._flags().items():
+            array[:] = arrays[name]
+
+    def _flags(self) -> dict[str, NDArray[np.bool_]]:
+        return {"begins": self.begins, "deeds": self.deeds, "seen": self.seekers.seen}
 
 
 def sample(logits: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -15,8 +15,11 @@ def distillation_losses(
     output, _ = skill.unroll(frames.images, frames.subtasks, frames.begins, frames.memory)
     # The planner knows no way when a target cannot be reached: nothing to learn there.
     taught = frames.running & (frames.optimal.sum(-1) > 0)
-    return {
+    terms = {
         "kl": losses.distillation(frames.optimal, output.logits, taught),
         "termination": training.termination
         * losses.termination(output.termination, frames.finished),
     }
+    if skill.network.counted:  # how often it was done is told by the teacher, too
+        terms["deed"] = training.termination * losses.termination(output.deed, frames.deeds)
+    return terms
