@@ -89,6 +89,10 @@ class Tasks(NamedTuple):
     longest: int
     in_order: bool  # the list is the pool itself, not a draw from it
     step_limit: int
+    spoken: bool  # every instruction of the pool can be said: counted subtasks cannot
+    first_verb_token: int
+    first_object_token: int
+    quantity_tokens: NDArray[np.int64]  # (largest quantity + 1,)
 
 
 @kernel()
@@ -186,6 +190,22 @@ def draw_list(world: World, goals: Goals, tasks: Tasks) -> None:
     for k in range(length):
         choice = k if tasks.in_order else below(world, tasks.pool.shape[0])
         goals[k, :SUPPLY] = tasks.pool[choice]
+
+
+@kernel()
+def write_tokens(
+    goals: Goals, length: int, tasks: Tasks, tokens: NDArray[np.int64], mask: NDArray[np.bool_]
+) -> None:
+    """Say the list: three tokens an instruction, zeros and a false mask after the last one."""
+    tokens[:] = 0
+    mask[:] = False
+    if not tasks.spoken:
+        return
+    for k in range(length):
+        tokens[k, 0] = tasks.first_verb_token + goals[k, VERB]
+        tokens[k, 1] = tasks.quantity_tokens[goals[k, QUANTITY]]
+        tokens[k, 2] = tasks.first_object_token + goals[k, TARGET]
+        mask[k] = True
 
 
 @kernel()

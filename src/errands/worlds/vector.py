@@ -14,7 +14,7 @@ from errands.language.vocabulary import ALL, BLOCK_VOCABULARY, GRID_VOCABULARY, 
 from errands.worlds import block, grid
 from errands.worlds.art import load_art
 from errands.worlds.kernel import kernel
-from errands.worlds.layout import Tasks, compile_setting, reset_world
+from errands.worlds.layout import Tasks, compile_setting, reset_world, write_tokens
 from errands.worlds.planner import Plan, Planner
 from errands.worlds.raycast import RayTables, build_tables, texture_atlas
 from errands.worlds.record import Records, new_records
@@ -149,10 +149,6 @@ class Worlds:
         self.tokens = np.zeros((count, self.longest, 3), np.int64)
         self.mask = np.zeros((count, self.longest), np.bool_)
         self._returns = np.zeros(count, np.float64)
-        words = spec.vocabulary
-        self._quantity_tokens = np.zeros(max(words.quantities) + 1, np.int64)
-        for quantity in words.quantities:
-            self._quantity_tokens[quantity] = words.quantity_token(quantity)
         self.change_tasks(tasks)
         self.change_setting(setting or spec.lists)
         if spec.kind == "block":
@@ -166,9 +162,20 @@ class Worlds:
             raise ValueError(f"lists of {tasks.lengths[1]} do not fit worlds for {self.longest}")
         self.tasks = tasks
         words = self.spec.vocabulary
-        self._spoken = all(words.carries(item.verb, item.quantity) for item in tasks.pool)
-        codes = np.array([item.code(words) for item in tasks.pool], np.int16)
-        self._tasks = Tasks(codes, *tasks.lengths, tasks.in_order, tasks.step_limit)
+        quantity_tokens = np.zeros(max(words.quantities) + 1, np.int64)
+        for quantity in words.quantities:
+            quantity_tokens[quantity] = words.quantity_token(quantity)
+        self._tasks = Tasks(
+            pool=np.array([item.code(words) for item in tasks.pool], np.int16),
+            shortest=tasks.lengths[0],
+            longest=tasks.lengths[1],
+            in_order=tasks.in_order,
+            step_limit=tasks.step_limit,
+            spoken=all(words.carries(item.verb, item.quantity) for item in tasks.pool),
+            first_verb_token=words.verb_token(VERBS[0]),
+            first_object_token=words.object_token(words.objects[0]),
+            quantity_tokens=quantity_tokens,
+        )
 
     def change_setting(self, setting: Setting) -> None:
         """Lay episodes out like this, beginning with each world's next reset (for curricula)."""
@@ -194,22 +201,22 @@ class Worlds:
         chosen = self._chosen(mask)
         if chosen.size == 0:
             return
-        reset_chosen(self._worlds, self._goals, chosen, self.rules, self._ranges, self._tasks)
         self.rewards[chosen] = 0.0
         self.status[chosen] = 0
         self._returns[chosen] = 0.0
-        self._write_tokens(chosen)
+        inputs = self._worlds, self._goals, chosen, self.rules, self._ranges, self._tasks
+        outputs = self.tokens, self.mask, self.images
         if self.spec.kind == "grid":
-            observe_grids(self._worlds, chosen, self.images)
+            begin_grids(*inputs, *outputs)
         else:
-            observe_blocks(self._worlds, chosen, self._tables, self._atlas, self.images)
+            begin_blocks(*inputs, self._tables, self._atlas, *outputs)
 
     def step(self, actions: NDArray[np.int64]) -> None:
         """Act in every world; writes `rewards`, `status` and `images`."""
         actions = np.asarray(actions, np.int64)
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
-        if actions.min() < 0 or actions.max() >= self.actions:
+        if actions.view(np.uint64).max() >= self.actions:  # negative ones are very large there
             raise ValueError(f"actions must be within 0..{self.actions - 1}")
         inputs = self._worlds, self._goals, actions, self.rules, self._ranges
         outputs = self.rewards, self.status, self.images
@@ -294,18 +301,6 @@ class Worlds:
             raise ValueError(f"a mask has shape {np.shape(mask)}, not ({self.count},)")
         return np.flatnonzero(mask)
 
-    def _write_tokens(self, chosen: NDArray[np.int64]) -> None:
-        if not self._spoken:  # counted subtasks of a skill have parameters, not words
-            return
-        words, goals = self.spec.vocabulary, self._goals[chosen]
-        mask = np.arange(self.longest) < self._worlds["length"][chosen, None]
-        tokens = np.empty_like(self.tokens[chosen])
-        tokens[..., 0] = goals[..., 0] + words.verb_token(VERBS[0])
-        tokens[..., 1] = self._quantity_tokens[goals[..., 2]]
-        tokens[..., 2] = goals[..., 1] + words.object_token(words.objects[0])
-        self.tokens[chosen] = tokens * mask[..., None]
-        self.mask[chosen] = mask
-
 
 def image_shape(spec: WorldSpec) -> tuple[int, ...]:
     """Shape of one observation: planes of the grid, pixels of the block world."""
@@ -322,31 +317,42 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 @kernel(parallel=True)
-def reset_chosen(
+def begin_grids(
     worlds: Records,
     goals: NDArray[np.int16],
     chosen: NDArray[np.int64],
     rules: Records,
     ranges: Records,
     tasks: Tasks,
-) -> None:
-    for k in numba.prange(chosen.size):
-        reset_world(worlds[chosen[k]], goals[chosen[k]], rules[0], ranges[0], tasks)
-
-
-@kernel(parallel=True)
-def observe_grids(worlds: Records, chosen: NDArray[np.int64], images: NDArray[np.uint8]) -> None:
-    for k in numba.prange(chosen.size):
-        grid.observe(worlds[chosen[k]], images[chosen[k]])
-
-
-@kernel(parallel=True)
-def observe_blocks(
-    worlds: Records,
-    chosen: NDArray[np.int64],
-    tables: RayTables,
-    atlas: NDArray[np.uint8],
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
     images: NDArray[np.uint8],
 ) -> None:
+    """Begin new episodes in the chosen worlds and observe them."""
     for k in numba.prange(chosen.size):
-        block.observe(worlds[chosen[k]], tables, atlas, images[chosen[k]])
+        i = chosen[k]
+        reset_world(worlds[i], goals[i], rules[0], ranges[0], tasks)
+        write_tokens(goals[i], worlds[i].length, tasks, tokens[i], mask[i])
+        grid.observe(worlds[i], images[i])
+
+
+@kernel(parallel=True)
+def begin_blocks(
+    worlds: Records,
+    goals: NDArray[np.int16],
+    chosen: NDArray[np.int64],
+    rules: Records,
+    ranges: Records,
+    tasks: Tasks,
+    tables: RayTables,
+    atlas: NDArray[np.uint8],
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+    images: NDArray[np.uint8],
+) -> None:
+    """Begin new episodes in the chosen worlds and render them."""
+    for k in numba.prange(chosen.size):
+        i = chosen[k]
+        reset_world(worlds[i], goals[i], rules[0], ranges[0], tasks)
+        write_tokens(goals[i], worlds[i].length, tasks, tokens[i], mask[i])
+        block.observe(worlds[i], tables, atlas, images[i])
