@@ -62,9 +62,9 @@ def load_agent(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def save_resume(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Everything needed to go on, with a checksum; the file before becomes the previous one."""
     tensors = {name: value.contiguous() for name, value in tensors.items()}
-    metadata = {"facts": json.dumps(dict(facts)), "checksum": _checksum(tensors)}
-    content = save(tensors, metadata)
-    if (folder / RESUME).exists():
+    told = json.dumps(dict(facts))
+    content = save(tensors, {"facts": told, "checksum": _checksum(tensors, told)})
+    if _is_whole(folder / RESUME):  # a damaged one must not take the previous one's place
         os.replace(folder / RESUME, folder / PREVIOUS)
     write_atomically(folder / RESUME, content)
 
@@ -94,7 +94,7 @@ def _read_resume(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if metadata.get("checksum") != _checksum(tensors):
+        if metadata.get("checksum") != _checksum(tensors, metadata.get("facts", "")):
             raise ValueError("its checksum is wrong")
         facts = json.loads(metadata["facts"])
     except (SafetensorError, ValueError, KeyError, OSError) as error:
@@ -102,8 +102,16 @@ def _read_resume(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, facts
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _is_whole(path: Path) -> bool:
+    try:
+        _read_resume(path)
+    except DamagedFile:
+        return False
+    return True
+
+
+def _checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
+    digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].contiguous().flatten().view(torch.uint8).numpy().tobytes())
