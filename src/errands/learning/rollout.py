@@ -157,7 +157,7 @@ class SkillRollout:
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         tensors |= {f"memory.{k}": item.cpu() for k, item in enumerate(self.memory)}
         for name, array in self._flags().items():
-            tensors[name] = torch.from_numpy(array)
+            tensors[name] = torch.from_numpy(array.copy())
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
