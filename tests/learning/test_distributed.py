@@ -1,0 +1,71 @@
+"""Several processes on one run: alone nothing happens, together gradients are averaged."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from errands.learning import distributed
+
+PROCESS = """
+import torch
+from torch import nn
+from errands.learning import distributed
+
+distributed.join()
+rank = distributed.rank()
+model = nn.Linear(2, 1)
+model.weight.grad = torch.tensor([[1.0, 10.0]]) * (rank + 1)  # the bias has none
+distributed.average_gradients(model)
+assert model.bias.grad is None
+print(rank, model.weight.grad.tolist())
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_alone_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    distributed.join()
+    assert not torch.distributed.is_initialized()
+    assert distributed.rank() == 0
+    model = nn.Linear(2, 1)
+    model.weight.grad = torch.ones(1, 2)
+    distributed.average_gradients(model)
+    assert model.weight.grad.tolist() == [[1.0, 1.0]]
+    assert model.bias.grad is None
+
+
+def test_one_process_under_torchrun_is_alone_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    distributed.join()
+    assert not torch.distributed.is_initialized()
+
+
+def test_two_processes_share_their_gradients() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS],
+            env={**os.environ, **meeting, "RANK": str(rank), "CUDA_VISIBLE_DEVICES": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        for rank, process in enumerate(processes):
+            said, complained = process.communicate(timeout=60)
+            assert process.returncode == 0, complained
+            assert said.split("\n")[0] == f"{rank} [[1.5, 15.0]]"
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
