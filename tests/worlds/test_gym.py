@@ -93,6 +93,12 @@ def test_gymnasiums_own_checker_has_no_complaint(name: str) -> None:
 
 
 @EVERY_ID
+def test_ids_can_bring_the_package_with_them(name: str) -> None:
+    assert isinstance(gymnasium.make(f"errands:{name}").unwrapped, ErrandsEnv)
+    assert gymnasium.spec(name).max_episode_steps is None  # the worlds keep their own limits
+
+
+@EVERY_ID
 def test_spaces(name: str) -> None:
     world, skill = ENVIRONMENTS[name]
     env = make(name)

@@ -208,10 +208,10 @@ def solve(worlds: Worlds, episodes: int, seed: int, policy: str = SHORTEST_PATH)
 @pytest.mark.parametrize(
     ("split", "lengths", "forgiving", "policy", "episodes"),
     [  # 10,000 in each world
-        ("train", (1, 4), False, SHORTEST_PATH, 4000),
+        ("train", (1, 4), False, SHORTEST_PATH, 4500),
         ("unseen", (1, 4), False, SHORTEST_PATH, 3000),
-        ("seen", (20, 20), False, SHORTEST_PATH, 500),
-        ("unseen", (20, 20), False, SHORTEST_PATH, 500),
+        ("seen", (20, 20), False, SHORTEST_PATH, 250),
+        ("unseen", (20, 20), False, SHORTEST_PATH, 250),
         ("validation", (7, 7), False, NEAR_OPTIMAL, 1000),
         ("unseen", (1, 4), True, SHORTEST_PATH, 1000),
     ],
@@ -225,7 +225,7 @@ def test_every_list_can_be_done(
     episodes: int,
 ) -> None:
     tasks = list_tasks(spec, split, lengths, step_limit=2000)
-    worlds = Worlds(spec, 500, tasks, spec.forgiving if forgiving else spec.lists)
+    worlds = Worlds(spec, 250, tasks, spec.forgiving if forgiving else spec.lists)
     assert solve(worlds, episodes, seed=100, policy=policy) == episodes
 
 

@@ -270,3 +270,25 @@ def test_wrong_values_are_refused_in_one_line(change: Any, message: str) -> None
     with pytest.raises(ValueError, match=message) as refusal:
         change(worlds)
     assert "\n" not in str(refusal.value)
+
+
+@BOTH
+def test_a_snapshot_goes_on_exactly_where_it_was_taken(spec: WorldSpec) -> None:
+    worlds = build(spec, "lists", 8)
+    worlds.seed(3)
+    worlds.reset()
+
+    def go_on(steps: int) -> History:
+        told = []
+        for _ in range(steps):
+            worlds.step(first_optimal(worlds.plan_lists(NEAR_OPTIMAL)))
+            told.append({"rewards": worlds.rewards.copy(), "states": worlds.privileged.copy()})
+            told.append({"images": worlds.images.copy(), "returns": worlds.finished().reward})
+            worlds.reset(worlds.status != RUNNING)
+        return told
+
+    go_on(7)
+    kept = worlds.snapshot()
+    first = go_on(60)
+    worlds.restore(kept)
+    assert_same(first, go_on(60))
