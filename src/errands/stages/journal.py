@@ -9,10 +9,14 @@ events.out.tfevents...       the same curves for TensorBoard
 """
 
 import json
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
@@ -38,7 +42,7 @@ def train(
     on_report: Callable[[SkillTrainer, Report], None],
     on_message: Callable[[str], None],
 ) -> SkillTrainer:
-    """Begin or go on with a run. Ctrl-C saves before it is passed on."""
+    """Begin or go on with a run. Ctrl-C ends and saves the iteration before it is passed on."""
     distributed.join()
     _claim(folder, training)
     trainer = SkillTrainer(training, device)
@@ -48,14 +52,40 @@ def train(
         on_message(f"going on from frame {trainer.frames:,}")
     _forget_lines_after(folder / LOG, trainer.frames)
     journal = Journal(folder, trainer)
+    between = True  # iterations: half of one could not go on exactly, so it is never saved
     try:
-        while not trainer.finished:
-            report = trainer.iterate()
-            journal.note(report)
-            on_report(trainer, report)
+        with _interrupts_wait() as interrupted:
+            while not trainer.finished:
+                between = False
+                report = trainer.iterate()
+                between = True
+                journal.note(report)
+                on_report(trainer, report)
+                if interrupted:
+                    raise KeyboardInterrupt
     finally:
-        journal.close()
+        journal.close(save=between)
     return trainer
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[list[int]]:
+    """Let the first Ctrl-C only be noted; a second one interrupts at once."""
+    interrupted: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    in_charge = threading.current_thread() is threading.main_thread() and callable(usual)
+
+    def note(number: int, _: FrameType | None) -> None:
+        interrupted.append(number)
+        signal.signal(signal.SIGINT, usual)
+
+    if in_charge:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        if in_charge:
+            signal.signal(signal.SIGINT, usual)
 
 
 class Journal:
@@ -83,9 +113,10 @@ class Journal:
         if now - self._saved_at >= SECONDS_BETWEEN_CHECKPOINTS:
             self._save()
 
-    def close(self) -> None:
+    def close(self, *, save: bool) -> None:
         if self._is_first:
-            self._save()
+            if save:
+                self._save()
             assert self._board is not None
             self._board.close()
 
@@ -122,11 +153,11 @@ def _claim(folder: Path, training: SkillTraining) -> None:
         checkpoint.write_json(path, wanted)
         return
     try:
-        found = json.loads(path.read_text())
-    except ValueError:
+        found = dict(json.loads(path.read_text()))
+    except (ValueError, TypeError):
         raise DifferentRun(f"'{path}' is damaged; delete '{folder}' or choose another") from None
     if found != wanted:
-        changed = [key for key in wanted if found.get(key) != wanted[key]]
+        changed = [key for key in wanted | found if found.get(key) != wanted.get(key)]
         raise DifferentRun(
             f"'{folder}' holds a run with another {', '.join(changed)}; choose another --out"
         )
@@ -137,11 +168,11 @@ def _forget_lines_after(path: Path, frames: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text().splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             if json.loads(line)["frames"] <= frames:
                 kept.append(line + "\n")
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, TypeError):
             continue  # cut short by a power cut
     checkpoint.write_atomically(path, "".join(kept).encode())
 
