@@ -1,0 +1,164 @@
+"""Learning a skill: the stages in order, what they lower, and going on exactly."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from errands.agents.skill import build_skill
+from errands.config import SkillTraining, Stage, skill_training
+from errands.language.analogies import Analogies
+from errands.learning.curriculum import SMALLEST
+from errands.learning.losses import analogy_terms
+from errands.stages.skill import SkillTrainer
+from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
+
+PAPER = {
+    "network": replace(tiny().network, view="pooled", around_one=False),
+    "optimizer": "rmsprop",
+    "minibatch": 8,
+    "curriculum": True,
+}
+RUNS = {
+    "grid": tiny(),
+    "grid, object-dependent": tiny("grid", "object-dependent"),
+    "grid, counted": tiny("grid", "inter-extrapolation"),
+    "block": tiny("block", "independent"),
+    "block, counted": tiny("block", "inter-extrapolation"),
+    "paper": tiny(**PAPER),
+    "reward alone": tiny(
+        teacher="none", distill=Stage(0, 1e-3, 1e-3), epochs=2, curriculum=True, analogy=False
+    ),
+}
+
+
+def iterated(training: SkillTraining, iterations: int) -> SkillTrainer:
+    trainer = SkillTrainer(training)
+    for _ in range(iterations):
+        trainer.iterate()
+    return trainer
+
+
+@pytest.mark.parametrize("stop", [1, 3])
+@pytest.mark.parametrize("training", RUNS.values(), ids=RUNS.keys())
+def test_stopped_and_resumed_is_the_same_as_never_stopped(
+    training: SkillTraining, stop: int, tmp_path: Path
+) -> None:
+    """Whether it stopped within the first stage or between the two."""
+    stopped = iterated(training, stop)
+    stopped.save(tmp_path)
+    torch.manual_seed(99)  # whatever the new process has done before
+    resumed = SkillTrainer(training)
+    assert resumed.resume(tmp_path) == []
+    assert_same(resumed, stopped)
+    expected = iterated(training, stop + 2)
+    reports = [resumed.iterate() for _ in range(2)]
+    assert_same(resumed, expected)
+    assert reports[-1].frames == (stop + 2) * ITERATION
+
+
+def test_saving_and_validating_change_nothing(tmp_path: Path) -> None:
+    plain = iterated(tiny(validate_every=100 * ITERATION), 3)
+    watched = SkillTrainer(tiny(validate_every=ITERATION))
+    for _ in range(3):
+        assert watched.iterate().validation is not None
+        watched.save(tmp_path)
+    assert_same(watched, plain)
+
+
+def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
+    training = tiny(curriculum=True)
+    trainer = iterated(training, 1)
+    trainer.curriculum.restore({"largest": SMALLEST + 2, "good_batches": 3})
+    trainer.save(tmp_path)
+    resumed = SkillTrainer(training)
+    assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST)
+    resumed.resume(tmp_path)
+    assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST + 2)
+    assert resumed.curriculum.facts() == trainer.curriculum.facts()
+
+
+def test_nothing_to_resume_is_a_start(tmp_path: Path) -> None:
+    trainer = SkillTrainer(tiny())
+    before = everything(trainer)
+    assert trainer.resume(tmp_path) == []
+    assert trainer.iteration == 0
+    assert all(torch.equal(before[key], value) for key, value in everything(trainer).items())
+
+
+def test_seeds_make_the_difference() -> None:
+    same, other = iterated(tiny(), 1), iterated(tiny(seed=1), 1)
+    assert_same(iterated(tiny(), 1), same)
+    assert not torch.equal(same.skill.policy.weight, other.skill.policy.weight)
+    assert not np.array_equal(same.rollout.worlds.images, other.rollout.worlds.images)
+
+
+def test_stages_follow_one_another_and_rates_fall() -> None:
+    trainer = SkillTrainer(tiny())
+    reports = []
+    while not trainer.finished:
+        reports.append(trainer.iterate())
+    assert [report.stage for report in reports] == ["distill"] * 3 + ["finetune"] * 3
+    assert [report.frames for report in reports] == [k * ITERATION for k in range(1, LENGTH + 1)]
+    falling = [1e-2, 1e-2 - 5e-3 / 3, 1e-2 - 10e-3 / 3]
+    assert [report.learning_rate for report in reports] == pytest.approx(falling * 2)
+    assert reports[0].losses.keys() == {"kl", "termination", "analogy"}
+    assert reports[3].losses.keys() == {"policy", "value", "entropy", "termination", "analogy"}
+    assert reports[3].losses["entropy"] < 0  # its weight falls to zero half-way
+    assert reports[5].losses["entropy"] == 0
+    looked = [report.frames // ITERATION for report in reports if report.validation]
+    assert looked == [2, 4, 6]
+
+
+def test_the_last_iteration_is_validated_whatever_the_interval() -> None:
+    trainer = SkillTrainer(tiny(validate_every=5 * ITERATION))
+    looked = [trainer.iterate().validation is not None for _ in range(LENGTH)]
+    assert looked == [False, False, False, False, True, True]
+
+
+def test_without_analogy_there_is_no_such_term() -> None:
+    assert "analogy" not in SkillTrainer(tiny(analogy=False)).iterate().losses
+
+
+def test_a_description_rebuilds_the_network() -> None:
+    trainer = SkillTrainer(tiny("grid", "inter-extrapolation"))
+    description = trainer.description()
+    network = type(trainer.training.network)(**description["network"])
+    build_skill(network).load_state_dict(trainer.skill.state_dict())
+    assert description["training"]["scenario"] == "inter-extrapolation"
+
+
+# What the debug preset learns in a few iterations
+
+SAMPLED = 512
+
+
+def similarity(trainer: SkillTrainer) -> float:
+    """L_sim on analogies drawn once and for all."""
+    analogies, random = Analogies.of("grid", "independent"), np.random.default_rng(0)
+    similar, dissimilar, different = (
+        torch.from_numpy(analogies.sample(kind, SAMPLED, random).astype(np.int64))
+        for kind in ("sim", "dis", "diff")
+    )
+    with torch.no_grad():
+        terms = analogy_terms(trainer.skill.embedding, similar, dissimilar, different, 3.0)
+    return terms["sim"].item()
+
+
+def test_distillation_lowers_kl_and_analogies_lower_their_loss() -> None:
+    trainer = SkillTrainer(skill_training("grid", "independent", "debug"))
+    before = similarity(trainer)
+    divergences = [trainer.iterate().losses["kl"] for _ in range(25)]
+    first, last = np.mean(divergences[:5]), np.mean(divergences[-5:])
+    assert last < 0.8 * first
+    assert similarity(trainer) < 0.9 * before
+
+
+def test_without_the_objective_analogies_do_not_come_by_themselves() -> None:
+    trainer = SkillTrainer(skill_training("grid", "independent", "debug", analogy=False))
+    before = similarity(trainer)
+    for _ in range(5):
+        trainer.iterate()
+    assert similarity(trainer) > 0.98 * before

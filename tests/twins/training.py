@@ -1,0 +1,54 @@
+"""Training runs of a few iterations, small enough to repeat them in every test."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from errands.config import Scenario, SkillTraining, Stage, World, skill_training
+from errands.learning import checkpoint
+from errands.stages.skill import SkillTrainer
+
+ITERATION = 8 * 4  # frames
+LENGTH = 6  # iterations
+
+
+def tiny(
+    world: World = "grid", scenario: Scenario = "independent", **changes: Any
+) -> SkillTraining:
+    """The debug preset shrunk further: 3 iterations of distillation, 3 of fine-tuning."""
+    debug = skill_training(world, scenario, "debug")
+    small = replace(
+        debug,
+        network=replace(debug.network, embedding=6, conv2=4, conv3=4, hidden=8, factors=7, lstm=9),
+        worlds=8,
+        steps=4,
+        minibatch=4,
+        distill=Stage(3 * ITERATION, 1e-2, 5e-3),
+        finetune=Stage(3 * ITERATION, 1e-2, 5e-3, entropy=0.01),
+        analogies=replace(debug.analogies, samples=8),
+        validate_every=2 * ITERATION,
+        validation_episodes=4,
+    )
+    return replace(small, **changes)
+
+
+def everything(trainer: SkillTrainer) -> dict[str, torch.Tensor]:
+    """All that a run consists of, copied."""
+    tensors = {f"model {key}": value for key, value in trainer.skill.state_dict().items()}
+    moments = checkpoint.optimizer_tensors(trainer.optimizer)
+    tensors |= {f"optimizer {key}": value for key, value in moments.items()}
+    tensors |= {f"rollout {key}": value for key, value in trainer.rollout.snapshot().items()}
+    tensors["sampling"] = trainer.sampling.get_state()
+    return {key: value.detach().clone() for key, value in tensors.items()}
+
+
+def assert_same(trainer: SkillTrainer, other: SkillTrainer) -> None:
+    """Bit by bit."""
+    assert trainer.iteration == other.iteration
+    tensors, expected = everything(trainer), everything(other)
+    assert tensors.keys() == expected.keys()
+    for key, value in expected.items():
+        assert torch.equal(tensors[key], value), key
+    assert trainer.shuffling.bit_generator.state == other.shuffling.bit_generator.state
+    assert trainer.curriculum.facts() == other.curriculum.facts()
