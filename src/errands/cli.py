@@ -36,6 +36,7 @@ COMMANDS = {
     "evaluate instructions": Entry(
         "evaluate", "EvaluateInstructions", "measure an agent on lists of instructions"
     ),
+    "report": Entry("report", "Report", "write tables and figures from committed results"),
     "bench worlds": Entry("bench", "BenchWorlds", "measure how fast the worlds are"),
 }
 

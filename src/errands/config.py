@@ -9,7 +9,7 @@ from errands.learning.losses import AnalogyWeights
 World = Literal["grid", "block"]
 Scenario = Literal["independent", "object-dependent", "inter-extrapolation"]
 Preset = Literal["fast", "paper", "debug"]
-Teacher = Literal["planner", "rl", "none"]
+Teacher = Literal["planner", "none"]
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ class TrainSkill:
     """Which subtasks are held out, and how analogies reach them."""
     no_analogy: bool = False
     """Leave out the analogy-making objective, to see what it is worth."""
-    teacher: Literal["planner", "rl", "none"] = "planner"
-    """Who labels in distillation: the exact planner, separate RL policies, or nobody (RL alone)."""
+    teacher: Literal["planner", "none"] = "planner"
+    """Who labels in distillation: the exact planner, or nobody (actor-critic alone)."""
     preset: Literal["fast", "paper", "debug"] = "fast"
     """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
     seed: int = 0

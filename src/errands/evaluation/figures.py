@@ -1,0 +1,130 @@
+"""Figures as pure functions of shipped agents and committed logs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from errands.agents.skill import Skill
+from errands.language.instruction import parse_instruction
+from errands.language.splits import subtasks
+from errands.worlds.art import load_art
+from errands.worlds.draw import top_down
+from errands.worlds.gym import instruction_worlds
+from errands.worlds.spec import GRID, MAP_SIZE, WALL
+from errands.worlds.vector import Worlds
+
+VALUE_SUBTASKS = ("visit egg", "pick up cow", "transform meat")  # the paper's, all unseen
+VERB_MARKS = ("o", "s", "^", "D")
+
+
+def value_maps(skill: Skill, path: Path, seed: int = 11) -> None:
+    """What the critic expects with the agent on each cell, for unseen subtasks on one map."""
+    wanted = ", ".join(VALUE_SUBTASKS)
+    worlds = instruction_worlds("grid", 1, instructions=wanted)
+    worlds.seed(seed)
+    worlds.reset()
+    figure, axes = plt.subplots(1, 1 + len(VALUE_SUBTASKS), figsize=(13, 3.4), layout="constrained")
+    world = worlds.privileged[0]
+    place = world["tiles"], int(world["row"]), int(world["column"])
+    axes[0].imshow(top_down(*place, GRID.objects, load_art("grid")))
+    axes[0].set_title("observation")
+    for axis, text in zip(axes[1:], VALUE_SUBTASKS, strict=True):
+        values = _values_by_cell(skill, worlds, text)
+        shown = axis.imshow(values, cmap="magma")
+        figure.colorbar(shown, ax=axis, shrink=0.8)
+        axis.set_title(f"{text} (unseen)")
+    for axis in axes:
+        axis.set_xticks([])
+        axis.set_yticks([])
+    _save(figure, path)
+
+
+def _values_by_cell(skill: Skill, worlds: Worlds, text: str) -> NDArray[np.float32]:
+    """The critic's value (rows, columns); nothing where there is a wall."""
+    tiles = worlds.privileged[0]["tiles"]
+    code = parse_instruction(text, GRID.vocabulary).code(GRID.vocabulary)
+    open_cells = np.argwhere(tiles != WALL)
+    images = np.repeat(worlds.images, len(open_cells), axis=0)
+    images[:, 0] = 0
+    images[np.arange(len(open_cells)), 0, open_cells[:, 0], open_cells[:, 1]] = 1
+    count = len(open_cells)
+    with torch.no_grad():
+        output, _ = skill.step(
+            torch.from_numpy(images),
+            torch.tensor([code] * count),
+            torch.ones(count, dtype=torch.bool),
+            skill.initial_memory(count),
+        )
+    values = np.full((MAP_SIZE, MAP_SIZE), np.nan, np.float32)
+    values[open_cells[:, 0], open_cells[:, 1]] = output.value.numpy()
+    return values
+
+
+def embedding(skill: Skill, world: str, path: Path) -> None:
+    """Every subtask's embedding in its two main directions; verbs of one object are joined."""
+    listed = subtasks(world, "independent", "all")
+    trained = set(subtasks(world, "independent", "train"))
+    vocabulary = GRID.vocabulary
+    codes = torch.tensor([item.code(vocabulary) for item in listed])
+    with torch.no_grad():
+        points = skill.embedding(codes).numpy()
+    centred = points - points.mean(axis=0)
+    _, strengths, directions = np.linalg.svd(centred, full_matrices=False)
+    flat = centred @ directions[:2].T
+    share = (strengths[:2] ** 2).sum() / (strengths**2).sum()
+    figure, axis = plt.subplots(figsize=(8, 6), layout="constrained")
+    for name in vocabulary.objects:
+        rows = [k for k, item in enumerate(listed) if item.object == name]
+        axis.plot(*flat[[*rows, rows[0]]].T, color="0.8", linewidth=0.8, zorder=0)
+    for k, item in enumerate(listed):
+        verb = int(codes[k, 0])
+        face = f"C{verb}" if item in trained else "white"
+        x, y = flat[k]
+        axis.scatter(x, y, marker=VERB_MARKS[verb], c=face, edgecolors=f"C{verb}", s=42)
+    for verb, name in enumerate(("visit", "pick up", "transform")):
+        axis.scatter([], [], marker=VERB_MARKS[verb], c=f"C{verb}", label=name)
+    axis.scatter([], [], marker="o", c="white", edgecolors="0.3", label="never trained")
+    axis.legend()
+    axis.set_title(f"subtask embedding, two main directions ({share:.0%} of the variance)")
+    _save(figure, path)
+
+
+def learning_curves(logs: Sequence[Path], path: Path) -> None:
+    """Strict success on the validation split against minutes of training, a line a run."""
+    figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    for log in logs:
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        points = [
+            (line["seconds"] / 60, line["validation"]["success"])
+            for line in lines
+            if "validation" in line
+        ]
+        if points:
+            _draw_curve(axis, points, log.stem)
+    axis.set_xlabel("minutes")
+    axis.set_ylabel("strict success, validation split")
+    axis.set_ylim(0, 1.02)
+    axis.grid(alpha=0.3)
+    axis.legend()
+    _save(figure, path)
+
+
+def _draw_curve(axis: Axes, points: list[tuple[float, float]], label: str) -> None:
+    axis.plot(*zip(*points, strict=True), label=label, marker=".")
+
+
+def _save(figure: Figure, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
