@@ -38,6 +38,9 @@ COMMANDS = {
     ),
     "report": Entry("report", "Report", "write tables and figures from committed results"),
     "bench worlds": Entry("bench", "BenchWorlds", "measure how fast the worlds are"),
+    "bench training": Entry(
+        "bench_training", "BenchTraining", "measure how fast training is, beside its network alone"
+    ),
 }
 
 EXAMPLES = (
