@@ -1,7 +1,6 @@
 """The worlds as Gymnasium environments: the protocol, determinism, and nothing privileged."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -11,80 +10,22 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import RecordEpisodeStatistics
 
-import errands  # noqa: F401  (registers the ids)
-from errands.language.splits import instructions, subtasks
-from errands.language.vocabulary import ALL
-from errands.worlds.gym import ErrandsEnv, ErrandsVectorEnv, instruction_worlds, skill_worlds
-from errands.worlds.planner import SHORTEST_PATH, first_optimal
+from errands.worlds.gym import ErrandsEnv
 from errands.worlds.registration import ENVIRONMENTS
-from errands.worlds.spec import BLOCK, GRID, WORLDS, WorldKind
+from errands.worlds.spec import WORLDS
 from errands.worlds.state import SUPPLY
-from twins.own_world import own_world
+from twins.environments import (
+    assert_equal,
+    make,
+    make_vec,
+    planned,
+    single_rollout,
+    vector_rollout,
+)
 
 IDS = tuple(ENVIRONMENTS)
 EVERY_ID = pytest.mark.parametrize("name", IDS)
-LISTS = pytest.mark.parametrize("name", [name for name in IDS if "Instructions" in name])
-SKILLS = pytest.mark.parametrize("name", [name for name in IDS if "Skill" in name])
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def make(name: str, **options: Any) -> ErrandsEnv:
-    env = gymnasium.make(name, **options).unwrapped
-    assert isinstance(env, ErrandsEnv)
-    return env
-
-
-def make_vec(name: str, count: int = 3, **options: Any) -> ErrandsVectorEnv:
-    env = gymnasium.make_vec(name, num_envs=count, **options)
-    assert isinstance(env, ErrandsVectorEnv)
-    return env
-
-
-def planned(env: ErrandsEnv | ErrandsVectorEnv) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """The first optimal action of each world."""
-    return first_optimal(env.privileged_worlds().plan_lists(SHORTEST_PATH))
-
-
-def assert_equal(one: Any, other: Any) -> None:
-    """Observations, rewards and infos are the same, to the last bit."""
-    assert type(one) is type(other)
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_equal(one[key], other[key])
-    elif isinstance(one, np.ndarray) and one.dtype == object:
-        for a, b in zip(one, other, strict=True):
-            assert_equal(a, b)
-    elif isinstance(one, list | tuple):
-        assert len(one) == len(other)
-        for a, b in zip(one, other, strict=True):
-            assert_equal(a, b)
-    else:
-        np.testing.assert_array_equal(one, other)
-
-
-def single_rollout(env: ErrandsEnv, seed: int, chance: int, steps: int) -> list[Any]:
-    """What an agent gets over several episodes; each begins where the last one has ended."""
-    rng = np.random.default_rng(chance)
-    told: list[Any] = [env.reset(seed=seed)]
-    for _ in range(steps):
-        good, random = planned(env)[0], rng.integers(env.action_space.n)
-        told.append(env.step(good if rng.random() < 0.7 else random))
-        if told[-1][2] or told[-1][3]:
-            told.append(env.reset())
-    return told
-
-
-def vector_rollout(env: ErrandsVectorEnv, seed: int, chances: list[int], steps: int) -> list[Any]:
-    rngs = [np.random.default_rng(chance) for chance in chances]
-    told: list[Any] = [env.reset(seed=seed)]
-    for _ in range(steps):
-        actions = planned(env)
-        for i, rng in enumerate(rngs):
-            random = rng.integers(env.single_action_space.n)
-            actions[i] = actions[i] if rng.random() < 0.7 else random
-        told.append(env.step(actions))
-    return told
 
 
 @EVERY_ID
@@ -316,143 +257,6 @@ def test_gymnasiums_statistics_can_be_recorded(name: str) -> None:
     for _ in range(60):
         vector.step(planned(vector.unwrapped))
     assert vector.episode_count > 0
-
-
-@SKILLS
-@pytest.mark.parametrize("scenario", ["independent", "object-dependent", "inter-extrapolation"])
-@pytest.mark.parametrize("split", ["train", "unseen", "validation"])
-def test_scenarios_and_splits_of_skills(name: str, scenario: str, split: str) -> None:
-    world, _ = ENVIRONMENTS[name]
-    env = make_vec(name, 40, scenario=scenario, split=split)
-    observation, _ = env.reset(seed=0)
-    assert env.observation_space.contains(observation)
-    codes = {item.code(WORLDS[world].vocabulary) for item in subtasks(world, scenario, split)}
-    assert {tuple(task) for task in observation["task"].tolist()} <= codes
-    limit = 70 if scenario == "inter-extrapolation" else 50
-    assert set(env.privileged_worlds().privileged["step_limit"]) == {limit}
-
-
-@LISTS
-@pytest.mark.parametrize("split", ["train", "seen", "unseen", "validation"])
-@pytest.mark.parametrize("length", [1, 7, 20, (2, 5)])
-def test_splits_and_lengths_of_lists(name: str, split: str, length: int | tuple[int, int]) -> None:
-    world, _ = ENVIRONMENTS[name]
-    spec = WORLDS[world]
-    env = make_vec(name, 20, split=split, length=length)
-    observation, _ = env.reset(seed=0)
-    assert env.observation_space.contains(observation)
-    tokens = {item.tokens(spec.vocabulary) for item in instructions(world, split)}
-    told = observation["tokens"][observation["mask"] == 1]
-    assert {tuple(item) for item in told.tolist()} <= tokens
-    lengths = set(observation["mask"].sum(axis=1).tolist())
-    assert lengths == (set(range(2, 6)) if isinstance(length, tuple) else {length})
-    longest = length[1] if isinstance(length, tuple) else length
-    limit = spec.step_limit(longest, split)
-    assert set(env.privileged_worlds().privileged["step_limit"]) == {limit}
-
-
-def test_lists_without_all() -> None:
-    env = make_vec("errands/GridInstructions-v0", 200, split="unseen", length=20, with_all=False)
-    env.reset(seed=0)
-    assert (env.privileged_worlds().privileged_goals[..., 2] != ALL).all()
-    assert set(env.privileged_worlds().privileged["step_limit"]) == {200}
-
-
-@LISTS
-def test_a_list_in_words(name: str) -> None:
-    words = "visit pig, then pick up two boxes; transform the pig"
-    env = make(name, instructions=words, step_limit=123)
-    observation, _ = env.reset(seed=0)
-    spec = env.privileged_worlds().spec
-    said = [spec.vocabulary.token_words[token] for token in observation["tokens"].ravel() if token]
-    grid = ["visit", "pig", "pick up", "box", "pick up", "box", "transform", "pig"]
-    block = ["visit", "pig", "pick up", "2", "box", "transform", "pig"]
-    assert said == (grid if spec is GRID else block)
-    assert env.privileged_worlds().privileged["step_limit"][0] == 123
-
-
-@LISTS
-def test_the_forgiving_world(name: str) -> None:
-    for forgiving in (False, True):
-        env = make_vec(name, 30, forgiving=forgiving, length=1)
-        env.reset(seed=0)
-        worlds = env.privileged_worlds()
-        assert worlds.setting.forgiving == forgiving
-        targets = worlds.privileged_goals[:, 0, 1]
-        worlds.privileged["tiles"][worlds.privileged["tiles"] >= 3] = 0
-        worlds.privileged["counts"] = 0
-        env.step(np.zeros(30, np.int64))
-        assert (worlds.privileged["counts"][range(30), targets] == forgiving).all()
-
-
-@pytest.mark.parametrize("kind", ["grid", "block"])
-@pytest.mark.parametrize("skill", [True, False])
-def test_a_users_own_world(kind: WorldKind, skill: bool) -> None:
-    name = f"errands/{kind.capitalize()}{'Skill' if skill else 'Instructions'}-v0"
-    spec = own_world(kind)
-    for split in ("train", "unseen", "all"):
-        env = make(name, spec=spec, split=split, render_mode="rgb_array")
-        check_env(env)
-        assert env.render().shape[0] == 320
-        vector = make_vec(name, 50, spec=spec, split=split)
-        observation, _ = vector.reset(seed=3)
-        assert vector.observation_space.contains(observation)
-        finished = np.zeros(50, np.bool_)
-        for _ in range(120):
-            finished |= vector.step(planned(vector))[2]
-        assert finished.all()
-    ansi = make(name, spec=spec, render_mode="ansi")
-    ansi.reset(seed=0)
-    assert len(ansi.render().splitlines()) == 10
-
-
-def test_a_users_list_in_a_users_words() -> None:
-    words = "interact with all mice, transform 2 oil lamps and visit the dust"
-    env = make("errands/GridInstructions-v0", spec=own_world("grid"), instructions=words)
-    env.reset(seed=0)
-    done = cut_off = False
-    while not done:
-        assert not cut_off
-        *_, done, cut_off, info = env.step(planned(env)[0])
-    assert info["completed"] == 3
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        (IDS[0], {"scenario": "independant"}, "unknown scenario 'independant'"),
-        (IDS[0], {"split": "tests"}, "unknown split 'tests'"),
-        (IDS[1], {"split": "all"}, "unknown split 'all'"),
-        (IDS[1], {"length": 0}, r"list lengths \(0, 0\)"),
-        (IDS[1], {"length": (3, 2)}, r"list lengths \(3, 2\)"),
-        (IDS[1], {"instructions": ""}, "no instruction found"),
-        (IDS[1], {"instructions": "fly to the moon"}, "'fly' is not a verb"),
-        (IDS[3], {"instructions": "pick up all pigs"}, "'all' is not understood"),
-        (IDS[1], {"step_limit": 0}, "at least 1, not 0"),
-        (IDS[0], {"render_mode": "human"}, "no render mode 'human'; there are rgb_array, ansi"),
-        (IDS[0], {"spec": own_world("grid"), "split": "validation"}, "'cellar' has no split"),
-        (
-            IDS[0],
-            {"spec": replace(own_world("grid"), held_out=()), "split": "unseen"},
-            "at least one instruction",
-        ),
-    ],
-)
-def test_wrong_options_are_refused_in_one_line(
-    name: str, options: dict[str, Any], message: str
-) -> None:
-    for build in (gymnasium.make, gymnasium.make_vec):
-        with pytest.raises(ValueError, match=message) as refusal:
-            build(name, **options)
-        assert "\n" not in str(refusal.value)
-
-
-def test_worlds_are_called_by_name() -> None:
-    assert skill_worlds("grid", 2).spec is GRID
-    assert instruction_worlds("block", 2).spec is BLOCK
-    for build in (skill_worlds, instruction_worlds):
-        with pytest.raises(ValueError, match=r"^no world 'gird'; there are grid, block$"):
-            build("gird", 1)
 
 
 @EVERY_ID
