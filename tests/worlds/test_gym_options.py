@@ -1,4 +1,4 @@
-"""What `gymnasium.make` takes: scenarios, splits, lengths, lists in words, and a user's own world."""
+"""What `gymnasium.make` takes: scenarios, splits, lengths, lists in words, a user's own world."""
 
 from dataclasses import replace
 from typing import Any
