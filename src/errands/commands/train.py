@@ -73,12 +73,20 @@ class TrainSkill:
         )
         console = Console(stderr=True)
         columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}")
-        bar = Progress(*columns, TimeRemainingColumn(), console=console)
+        # A run that is refused leaves its one line alone, so nothing stays until the first report.
+        bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
         task = bar.add_task("starting", total=None, told="")
+        if console.is_terminal:
+            bar.start()
         last_validation = ""
+
+        def say(text: str) -> None:  # folders may hold what looks like markup
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
 
         def show(trainer: "SkillTrainer", report: "Report") -> None:
             nonlocal last_validation
+            bar.live.transient = False
+            bar.start()
             if report.validation:
                 last_validation = f"  validation {report.validation['success']:.1%}"
             rate = trainer.frames / max(trainer.seconds, 1e-9)
@@ -94,20 +102,16 @@ class TrainSkill:
             )
 
         try:
-            with bar:
-                trainer = train(
-                    training,
-                    self.out,
-                    device=self.device,
-                    on_report=show,
-                    on_message=console.print,
-                )
+            trainer = train(training, self.out, device=self.device, on_report=show, on_message=say)
         except (DifferentRun, DamagedFile) as error:
             raise Problem(str(error)) from None
         except KeyboardInterrupt:
-            console.print(f"saved in {self.out}; the same command goes on from here")
+            bar.live.stop()
+            say(f"saved in {self.out}; the same command goes on from here")
             raise
-        console.print(
+        finally:
+            bar.live.stop()
+        say(
             f"done: {trainer.frames:,} frames in {trainer.seconds / 60:.1f} minutes; "
             f"best validation success {trainer.best:.1%}; weights in {self.out}"
         )
