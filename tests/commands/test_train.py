@@ -1,0 +1,159 @@
+"""`errands train skill`: what it says, what it refuses in one line, and going on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from errands import config
+from errands.cli import main
+from errands.learning.checkpoint import PREVIOUS, RESUME
+from errands.stages import journal
+from errands.stages.skill import SkillTrainer
+from twins.training import ITERATION, LENGTH, tiny
+
+TRAIN = ["train", "skill", "--preset", "debug"]
+
+
+@pytest.fixture(autouse=True)
+def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Every run is a tiny one; returns what was asked for."""
+    asked: list[Any] = []
+
+    def preset(*arguments: Any, **options: Any) -> Any:
+        asked.append((*arguments, options))
+        changes = {name: options[name] for name in ("analogy", "seed")}
+        return tiny(arguments[0], arguments[1], **changes)
+
+    monkeypatch.setattr(config, "skill_training", preset)
+    monkeypatch.setattr(journal, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    return asked
+
+
+@pytest.fixture
+def threads() -> Any:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of standard error that a wrong command line gets."""
+    assert main([*TRAIN, *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("errands: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_help_says_what_every_option_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "skill", "--help"]) == 0
+    said = capsys.readouterr().out
+    for option in ("--world", "--scenario", "--no-analogy", "--teacher", "--preset", "--seed"):
+        assert option in said
+    for option in ("--out", "--device", "--threads", "inter-extrapolation", "TensorBoard"):
+        assert option in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--seed", "-1"], "--seed -1 is out of range; give a number from 0 to 255"),
+        (["--seed", "256"], "from 0 to 255"),
+        (["--seed", "few"], "--seed"),
+        (["--threads", "-2"], "--threads -2"),
+        (["--device", "toaster"], "--device toaster cannot be used here"),
+        (["--device", "cuda:99"], "try cpu"),
+        (["--scenario", "dependent"], "independent"),
+        (["--world", "sphere"], "grid"),
+        (["--preset", "slow"], "fast"),
+        (["--teacher", "nobody"], "planner"),
+    ],
+)
+def test_wrong_input_gets_one_line(
+    arguments: list[str], hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    assert hint in complaint(capsys, "--out", str(folder), *arguments)
+    assert not folder.exists()
+
+
+def test_a_folder_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--out" in complaint(capsys)
+
+
+def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    assert f"--out {file} is a file; name a folder" in complaint(capsys, "--out", str(file))
+    assert str(file) in complaint(capsys, "--out", str(file / "run"))
+    assert file.read_text() == "mine"
+
+
+def test_trains_tells_and_leaves_an_agent(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    small_and_quick: list[tuple[Any, ...]],
+    threads: None,
+) -> None:
+    folder = tmp_path / "runs" / "mine"
+    options = ["--scenario", "object-dependent", "--no-analogy", "--seed", "3", "--threads", "1"]
+    assert main([*TRAIN, *options, "--out", str(folder)]) == 0
+    asked = {"analogy": False, "teacher": "planner", "seed": 3}
+    assert small_and_quick == [("grid", "object-dependent", "debug", asked)]
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"done: {LENGTH * ITERATION:,} frames" in said
+    assert "best validation success" in said
+    agent = json.loads((folder / "agent.json").read_text())
+    assert agent["training"]["seed"] == 3
+    assert agent["training"]["analogy"] is False
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    iterate = SkillTrainer.iterate
+
+    def interrupted(trainer: SkillTrainer) -> Any:
+        if trainer.iteration == 2:
+            raise KeyboardInterrupt
+        return iterate(trainer)
+
+    monkeypatch.setattr(SkillTrainer, "iterate", interrupted)
+    command = [*TRAIN, "--out", str(tmp_path / "run")]
+    assert main(command) == 130
+    assert "the same command goes on from here" in " ".join(capsys.readouterr().err.split())
+    monkeypatch.setattr(SkillTrainer, "iterate", iterate)
+    assert main(command) == 0
+    assert f"going on from frame {2 * ITERATION:,}" in capsys.readouterr().err
+
+
+def test_another_run_in_the_same_folder_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*TRAIN, "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    said = complaint(capsys, "--out", str(tmp_path), "--seed", "1", "--no-analogy")
+    assert f"'{tmp_path}' holds a run with another analogy, seed; choose another --out" in said
+
+
+def test_damaged_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One is told of and passed over; with two the run is refused. Brackets are no markup."""
+    folder = tmp_path / "[bold]run"
+    command = [*TRAIN, "--out", str(folder)]
+    assert main(command) == 0
+    capsys.readouterr()
+    (folder / RESUME).write_bytes(b"")
+    assert main(command) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (told,) = (line for line in lines if "is damaged" in line)
+    assert str(folder / RESUME) in told
+    assert told.endswith("going on from the previous checkpoint")
+    for name in (RESUME, PREVIOUS):
+        (folder / name).write_bytes(b"")
+    said = complaint(capsys, "--out", str(folder))
+    assert str(folder / PREVIOUS) in said
+    assert "start again" in said
