@@ -1,0 +1,78 @@
+"""The block world's teacher knows only what its agent could have seen."""
+
+import numpy as np
+import pytest
+
+from errands.worlds.block import BlockAction
+from errands.worlds.seeker import Seekers, look
+from errands.worlds.spec import BLOCK, FIRST_OBJECT
+from errands.worlds.vector import Worlds, skill_tasks
+from twins.seeker import visible_cells
+
+
+@pytest.fixture
+def worlds() -> Worlds:
+    made = Worlds(BLOCK, 200, skill_tasks(BLOCK, "independent", "train"), BLOCK.skill)
+    made.seed(5)
+    made.reset()
+    return made
+
+
+def test_looking_marks_the_cells_that_a_twin_sees(worlds: Worlds) -> None:
+    for world in worlds.privileged[:60]:
+        for heading in range(4):
+            seen = np.zeros((10, 10), np.bool_)
+            fresh = look(world, heading, seen)
+            marked = {(int(r), int(c)) for r, c in np.argwhere(seen)}
+            place = int(world["row"]), int(world["column"])
+            expected = {
+                cell
+                for cell in visible_cells(world["tiles"], *place, heading)
+                if world["tiles"][cell] != 1
+            }
+            assert marked == expected
+            assert fresh == len(expected)
+
+
+def test_planning_leaves_the_worlds_as_they_are(worlds: Worlds) -> None:
+    before = worlds.privileged.copy()
+    Seekers(200).plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+    assert (worlds.privileged == before).all()
+
+
+def test_it_turns_until_a_target_was_seen(worlds: Worlds) -> None:
+    seekers = Seekers(200)
+    subtasks = worlds.privileged_subtasks()
+    plan = seekers.plan(worlds.privileged, subtasks, worlds.rules)
+    turning = 0
+    for i, world in enumerate(worlds.privileged):
+        target = world["tiles"] == FIRST_OBJECT + subtasks[i, 1]
+        if not (target & seekers.seen[i]).any() and plan.cost[i] < 0:
+            turning += 1
+            chosen = np.flatnonzero(plan.optimal[i])
+            assert set(chosen) <= {BlockAction.LOOK_LEFT, BlockAction.LOOK_RIGHT}
+    assert turning > 20
+
+
+def test_it_levels_its_gaze_first(worlds: Worlds) -> None:
+    worlds.step(np.full(200, BlockAction.LOOK_UP))
+    plan = Seekers(200).plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+    assert (plan.optimal.argmax(axis=1) == BlockAction.LOOK_DOWN).all()
+    assert (plan.optimal.sum(axis=1) == 1).all()
+
+
+def test_it_finishes_every_subtask(worlds: Worlds) -> None:
+    seekers = Seekers(200)
+    while not worlds.status.all():
+        plan = seekers.plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+        worlds.step(plan.optimal.argmax(axis=1))
+    assert worlds.finished().success.all()
+
+
+def test_a_new_episode_is_not_known(worlds: Worlds) -> None:
+    seekers = Seekers(200)
+    seekers.plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+    mask = np.arange(200) < 50
+    seekers.forget(mask)
+    assert not seekers.seen[:50].any()
+    assert seekers.seen[50:].any()
