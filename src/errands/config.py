@@ -82,8 +82,8 @@ def skill_training(
             worlds=256,
             steps=16,
             minibatch=32,
-            distill=Stage(10_000_000, 1e-3, 2e-4),
-            finetune=Stage(10_000_000, 3e-4, 3e-5, entropy=0.005),
+            distill=Stage(6_000_000, 1e-3, 2e-4),
+            finetune=Stage(4_000_000, 2e-4, 2e-5, entropy=0.003),
         )
     if preset == "paper":
         base = replace(
