@@ -1,0 +1,238 @@
+"""The tables in README.md and docs/: pure functions of the files in results/.
+
+`python docs/tables.py` writes them anew, each between the two comments that carry its name. What
+has not been measured yet stays visible as a dash, and says in a comment what would fill it.
+`errands report` writes all results in full; these are the excerpts that the pages show.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from errands.agents.load import PRETRAINED, shipped_agents
+from errands.evaluation import published
+from errands.evaluation.tables import read_records
+from errands.language.splits import SCENARIOS
+from errands.worlds.planner import NEAR_OPTIMAL, PLANNERS
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SPLITS = ("train", "seen", "unseen")
+NOTHING = "-"
+Record = dict[str, Any]
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Markdown; the first `left` columns are words, the others numbers."""
+    ruler = ["---"] * left + ["---:"] * (len(headings) - left)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (headings, ruler, *rows))
+
+
+def measured(value: Record, digits: int, scale: float = 1.0, unit: str = "") -> str:
+    error = value["stderr"]
+    shown = f"{value['mean'] * scale:.{digits}f}"
+    return f"{shown}{unit}" if error is None else f"{shown} ± {error * scale:.{digits}f}{unit}"
+
+
+def missing(what: str) -> str:
+    return f"<!-- numbers: {what} -->"
+
+
+@cache
+def published_curve() -> dict[str, dict[int, float]]:
+    """Reward, success and steps of near-optimal by list length, read off the authors' figure.
+
+    The figure calls it "Shortest".
+    """
+    path = files("errands.evaluation").joinpath("published", "grid_per_length.csv")
+    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    return {
+        row["metric"]: {length: float(row[f"K{length}"]) for length in range(1, 21)}
+        for row in rows
+        if row["agent"] == "Shortest"
+    }
+
+
+def paper_cells(record: Record) -> list[str]:
+    """What the paper says of a planner's row: reward, success, steps."""
+    agent, split, length = record["agent"], record["split"], record["length"]
+    cell = published.planner(agent, length) if (split == "train") == (length == 4) else None
+    on_curve = agent == NEAR_OPTIMAL and split != "train"
+    curve = {metric: values[length] for metric, values in published_curve().items()}
+    if cell is None and on_curve:
+        cell = published.Cell(curve["reward"], curve["success"])
+    cells = [f"{cell.reward:.2f}", f"{cell.success:.1%}"] if cell else [NOTHING, NOTHING]
+    return [*cells, f"{curve['steps']:.1f}" if on_curve else NOTHING]
+
+
+def yardsticks(world: str, *, short: bool = False) -> str:
+    """The planners, beside what the paper prints of them on the grid; `short` leaves most out."""
+    records = [
+        record
+        for record in read_records(REPOSITORY / "results" / "planners")
+        if record["world"] == world
+        and (not short or record["split"] == "train" or record["length"] == 20)
+    ]
+    order = PLANNERS.index, SPLITS.index
+    records.sort(key=lambda r: (order[0](r["agent"]), order[1](r["split"]), r["length"]))
+    rows = []
+    for record in records:
+        ours = [measured(record["reward"], 2), f"{record['success']['mean']:.2%}"]
+        ours += [measured(record["steps"], 1)]
+        beside = zip(ours, paper_cells(record), strict=True)
+        cells = [cell for pair in beside for cell in pair] if world == "grid" else ours
+        rows.append([record["agent"], record["split"], str(record["length"]), *cells])
+    headings = ["policy", "split", "length"]
+    for name in ("reward", "success", "steps"):
+        headings += [name, f"{name}, paper"] if world == "grid" else [name]
+    return table(headings, rows, left=2)
+
+
+def skills() -> str:
+    """Strict success of skills, trained and unseen subtasks, beside the paper's."""
+    cells: dict[tuple[str, str, bool, str], Record] = {}
+    for record in read_records(REPOSITORY / "results" / "skills"):
+        how = record["training"]
+        key = record["world"], record["scenario"], how["analogy"], how["teacher"]
+        cells.setdefault(key, {})[record["split"]] = record["success"]
+    wanted = [
+        (world, scenario, analogy, "planner")
+        for world in ("grid", "block")
+        for scenario in SCENARIOS
+        for analogy in (True, False)
+    ]
+    rows = []
+    for key in [*wanted, *sorted(key for key in cells if key not in wanted)]:
+        world, scenario, analogy, teacher = key
+        row = [world, scenario, "yes" if analogy else "no", teacher]
+        for split in ("train", "unseen"):
+            ours = cells.get(key, {}).get(split)
+            paper = published.skill(world, scenario, split, analogy=analogy)
+            row.append(measured(ours, 1, 100, "%") if ours else NOTHING)
+            row.append(f"{paper.success:.1%}" if paper else NOTHING)
+        rows.append(row)
+    headings = ["world", "scenario", "analogy", "teacher"]
+    headings += ["trained", "trained, paper", "unseen", "unseen, paper"]
+    text = table(headings, rows, left=4)
+    lacking = [key for key in wanted if not {"train", "unseen"} <= cells.get(key, {}).keys()]
+    if lacking:
+        text += "\n\n" + missing(
+            f"{len(lacking)} of {len(wanted)} rows: errands evaluate skill, --split train and "
+            "--split unseen, --json results/skills/NAME.json"
+        )
+    return text
+
+
+def shipped() -> str:
+    """The agents in the package, with what they say of themselves."""
+    rows = []
+    for name in shipped_agents():
+        agent = json.loads((PRETRAINED / name / "agent.json").read_text())
+        how = agent["training"]
+        size = (PRETRAINED / name / "weights.safetensors").stat().st_size / 2**20
+        row = [f"`{name}`", how["preset"], how["teacher"], f"{agent['frames'] / 1e6:.1f} million"]
+        rows.append([*row, f"{agent['seconds'] / 60:.0f}", f"{size:.1f} MB"])
+    if not rows:
+        return (
+            "No trained agents are shipped yet: train a skill with `errands train skill`, and load "
+            "it from\nthe folder of its run."
+        )
+    text = table(["agent", "preset", "teacher", "frames", "minutes", "size"], rows, left=3)
+    example = (
+        f'```python\nimport errands\n\nskill = errands.load("{shipped_agents()[0]}").skill\n```'
+    )
+    return f"{text}\n\n{example}\n\n[How to act with one](docs/training.md#from-python)."
+
+
+HOW_TO_MEASURE = "errands bench worlds --peers --json results/bench/worlds.json"
+
+
+def benchmark() -> Record:
+    """The measurement of the worlds' speed that is kept, if there is one."""
+    path = REPOSITORY / "results" / "bench" / "worlds.json"
+    found: Record = json.loads(path.read_text()) if path.exists() else {"worlds": [], "peers": []}
+    return found
+
+
+def speed() -> str:
+    rows = [
+        [
+            item["world"],
+            f"{item['batch']:,}",
+            f"{item['steps_per_second']:,.0f}",
+            f"{item['nanoseconds_per_step']:,.0f}",
+        ]
+        for item in benchmark()["worlds"]
+    ]
+    text = table(["world", "worlds a batch", "steps a second", "ns a step"], rows)
+    return text if rows else f"{text}\n\n{missing(HOW_TO_MEASURE)}"
+
+
+def peers() -> str:
+    run = benchmark()
+    rows = []
+    for peer in run["peers"]:
+        ours = {
+            item["batch"]: item["steps_per_second"]
+            for item in run["worlds"]
+            if item["world"] == peer["beside"]
+        }
+        theirs = peer["steps_per_second"]
+        row = [peer["title"], peer["beside"], str(peer["processes"]), f"{theirs:,.0f}"]
+        rows.append(row + [f"{rate / theirs:,.1f}" for rate in (ours[1024], max(ours.values()))])
+    headings = ["peer", "beside our", "processes", "its steps a second"]
+    headings += ["how many times as fast ours is, 1,024 worlds", "the same, best batch"]
+    text = table(headings, rows, left=2)
+    return text if rows else f"{text}\n\n{missing(HOW_TO_MEASURE)}"
+
+
+def training_speed() -> str:
+    rows = []
+    for world in ("grid", "block"):
+        path = REPOSITORY / "results" / "bench" / f"training-{world}.json"
+        if path.exists():
+            found = json.loads(path.read_text())
+            row = [f"{found['whole_loop']:,.0f}", f"{found['network_only']:,.0f}"]
+            rows.append([world, *row, f"{found['ratio']:.0%}", str(found["threads"])])
+    headings = ["skill", "whole loop, frames a second", "network alone", "share", "threads"]
+    text = table(headings, rows)
+    if len(rows) == 2:
+        return text
+    how = "errands bench training --world W --json results/bench/training-W.json, both worlds"
+    return f"{text}\n\n{missing(how)}"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "grid yardsticks": lambda: yardsticks("grid"),
+    "yardsticks in short": lambda: yardsticks("grid", short=True),
+    "block yardsticks": lambda: yardsticks("block"),
+    "skills": skills,
+    "shipped agents": shipped,
+    "speed": speed,
+    "peers": peers,
+    "training speed": training_speed,
+}
+
+
+def refreshed(text: str) -> str:
+    """A page with its tables written anew."""
+
+    def rewrite(match: re.Match[str]) -> str:
+        name = match["name"]
+        return f"<!-- table: {name} -->\n\n{TABLES[name]()}\n\n<!-- end of table: {name} -->"
+
+    pattern = r"<!-- table: (?P<name>[\w ]+) -->.*?<!-- end of table: (?P=name) -->"
+    return re.sub(pattern, rewrite, text, flags=re.DOTALL)
+
+
+def pages() -> list[Path]:
+    return [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+
+
+if __name__ == "__main__":
+    for page in pages():
+        page.write_text(refreshed(page.read_text(encoding="utf-8")), encoding="utf-8")
