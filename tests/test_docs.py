@@ -1,0 +1,236 @@
+"""The pages of the documentation are true: their code runs, their commands work, their links lead
+somewhere, and their tables follow from the results."""
+
+import importlib.util
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+from errands import cli
+from errands.config import skill_training
+from errands.stages.skill import SkillTrainer
+from errands.worlds.registration import ENVIRONMENTS
+from errands.worlds.spec import BLOCK, GRID
+
+REPOSITORY = Path(__file__).parent.parent
+DOCS = REPOSITORY / "docs"
+PAGES = (REPOSITORY / "README.md", *sorted(DOCS.glob("*.md")))
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    line: int  # where its text begins, counted from 1
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    fences = re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    found = [Block(m[1], m[2], text[: m.start(2)].count("\n") + 1) for m in fences]
+    return [block for block in found if block.language in languages]
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def module_at(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def parse(words: list[str]) -> None:
+    """Read a command line as `errands` would, without doing what it says."""
+    if words == ["--version"] or words[-1:] == ["--help"]:
+        assert cli.main(words) == 0
+        return
+    name = next((" ".join(words[:n]) for n in (1, 2) if " ".join(words[:n]) in cli.COMMANDS), "")
+    assert name, f"no such command: {' '.join(words)}"
+    cli._parse(name, cli.COMMANDS[name], words[len(name.split()) :])
+
+
+def test_every_page_is_tested() -> None:
+    names = {page.stem for page in PAGES}
+    assert names >= {"README", "worlds", "gymnasium", "cli", "training", "design", "benchmarks"}
+
+
+@EVERY_PAGE
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a page share their names, from top to bottom."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": page.stem}
+    for block in blocks(page, "python"):
+        # Leading lines make a traceback point into the page.
+        exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
+
+
+@EVERY_PAGE
+def test_commands_are_understood(page: Path) -> None:
+    for block in blocks(page, "sh", "console"):
+        for line in block.text.splitlines():
+            said = re.search(r"(?:^|^\$ |--no-python )errands (.*)$", line)
+            if said:
+                parse(shlex.split(said[1], comments=True))
+
+
+@EVERY_PAGE
+def test_commands_in_sentences_exist(page: Path) -> None:
+    for said in re.findall(r"`errands ([^`]+)`", prose(page)):
+        words = said.split()
+        if words[0] in ("COMMAND", "--help", "--version"):
+            continue
+        groups = {name.split()[0] for name in cli.COMMANDS}
+        name = " ".join(word for word in words[:2] if re.fullmatch("[a-z]+", word))
+        assert name in cli.COMMANDS or name in groups, said
+
+
+@EVERY_PAGE
+def test_shown_output_is_what_is_printed(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    from errands.commands.screen import COMPILING
+
+    for block in blocks(page, "console"):
+        command, *shown = block.text.splitlines()
+        cli.main(shlex.split(command.removeprefix("$ errands ")))
+        said = capsys.readouterr()
+        lines = [line.rstrip() for line in (said.out + said.err).splitlines()]
+        assert [line for line in lines if line != COMPILING] == shown
+
+
+def headings(page: Path) -> set[str]:
+    """What links can lead to within a page, spelled as GitHub does."""
+    titles = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title).strip().lower() for title in titles)
+    return {title.replace(" ", "-") for title in plain}
+
+
+@EVERY_PAGE
+def test_links_lead_somewhere(page: Path) -> None:
+    text = prose(page)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'<img src="([^"]+)"', text)
+    for target in targets:
+        if re.match(r"https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        destination = (page.parent / path).resolve() if path else page
+        assert destination.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in headings(destination), f"{page.name}: {target}"
+
+
+@EVERY_PAGE
+def test_named_files_exist(page: Path) -> None:
+    for path in re.findall(r"`((?:src|docs|tests)/[\w./-]+)`", prose(page)):
+        assert (REPOSITORY / path).exists(), f"{page.name}: {path}"
+    for path in re.findall(r"^python ((?:src|docs|tests)/\S+)", page.read_text(), re.MULTILINE):
+        assert (REPOSITORY / path).exists(), f"{page.name}: {path}"
+
+
+def test_file_tree_is_there() -> None:
+    (tree,) = (block.text for block in blocks(PAGES[0], "text") if "src/errands/\n" in block.text)
+    inside = False
+    for line in tree.splitlines():
+        entry = re.match(r"( {2})?(\S+?)(?:/)?(?: {2,}|$)", line)
+        if entry is None:  # a description goes on
+            continue
+        inside = bool(entry[1])
+        folder = REPOSITORY / "src" / "errands" if inside else REPOSITORY
+        assert (folder / entry[2]).exists(), line
+
+
+@EVERY_PAGE
+def test_make_targets_exist(page: Path) -> None:
+    makefile = (REPOSITORY / "Makefile").read_text()
+    for block in blocks(page, "sh"):
+        for target in re.findall(r"^make (\w+)", block.text, flags=re.MULTILINE):
+            assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+@EVERY_PAGE
+def test_tables_follow_from_the_results(page: Path) -> None:
+    """If this fails, run `python docs/tables.py`."""
+    text = page.read_text(encoding="utf-8")
+    assert module_at(DOCS / "tables.py").refreshed(text) == text
+
+
+def test_every_command_has_a_section() -> None:
+    titles = headings(DOCS / "cli.md")
+    assert {name.replace(" ", "-") for name in cli.COMMANDS} <= titles
+
+
+def test_every_environment_is_named() -> None:
+    text = (DOCS / "gymnasium.md").read_text()
+    assert all(f"`{name}`" in text for name in ENVIRONMENTS)
+
+
+def test_every_curve_is_explained() -> None:
+    text = (DOCS / "training.md").read_text()
+    told: set[str] = set()
+    for scenario, teacher in (("inter-extrapolation", "planner"), ("independent", "none")):
+        training = skill_training("grid", scenario, "debug", teacher=teacher)
+        trainer = SkillTrainer(replace(training, validation_episodes=2))
+        report = trainer.iterate()
+        told |= {f"losses/{name}" for name in report.losses}
+        told |= {f"rollout/{name}" for name in vars(report.rollout)}
+    told |= {f"validation/{name}" for name in trainer._validate()}
+    assert {name for name in told if f"`{name}`" not in text} == set()
+
+
+def test_numbers_of_the_worlds_are_those_of_the_code() -> None:
+    text = (DOCS / "worlds.md").read_text()
+    assert GRID.event is not None
+    assert BLOCK.event is not None
+    rows = (
+        f"while there is none | {GRID.event.probability} [K] | {BLOCK.event.probability} [C]",
+        f"leaves after | {GRID.event.lifetime} steps [C] | {BLOCK.event.lifetime} steps [C]",
+        f"with a chance of {GRID.walks['enemy']} a step [K]",
+        f"within {GRID.event.close} steps",
+        f'"close"\nmeans {BLOCK.event.close} steps',
+        f"| a subtask | {GRID.limits.skill} [O] | {BLOCK.limits.skill} [C] |",
+        f"up to 4 instructions | {GRID.limits.train} [C] | {BLOCK.limits.train} [C] |",
+        f"up to 7 | {GRID.limits.validation} [C] | {BLOCK.limits.validation} [O] |",
+        f"up to 20 | {GRID.limits.test} [C] | {BLOCK.limits.test} [C] |",
+        f'without "all" | {GRID.limits.test_without_all} [C]',
+        f"| each step | {GRID.rewards.step} | [C] |",
+        f"| a step that ends on water | {GRID.rewards.water}, in place",
+        f"| transforming the event's object | +{GRID.rewards.event}, in place",
+    )
+    assert [row for row in rows if row not in text] == []
+    shares = [
+        f"{setting.objects[0]:g} to {setting.objects[1]:g} "
+        for spec in (GRID, BLOCK)
+        for setting in (spec.skill, spec.lists, spec.forgiving)
+    ]
+    (row,) = re.findall(r"^\| objects, share of open cells \|(.*)\|$", text, flags=re.MULTILINE)
+    assert [cell.strip().split("[")[0] for cell in row.split("|")] == shares
+
+
+def test_own_world_is_the_example_that_ships(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = DOCS / "examples" / "garden.py"
+    shown = next(b.text for b in blocks(DOCS / "worlds.md", "python") if "GARDEN = " in b.text)
+    declaration = shown[shown.index("BEDS = ") :]
+    assert declaration in example.read_text()
+    module_at(example).main(tmp_path)
+    assert capsys.readouterr().out.startswith("done in ")
+    assert (tmp_path / "garden-before.png").exists()
