@@ -43,6 +43,8 @@ class SkillTraining:
     distill: Stage = field(default_factory=lambda: Stage(2_500_000, 1e-3, 2e-4))
     finetune: Stage = field(default_factory=lambda: Stage(1_500_000, 2e-4, 2e-5, entropy=0.003))
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
+    positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
+    averaging: float = 0.998  # validated and shipped are running means of the weights; paper: 0
     value: float = 0.5  # weight of the critic's error
     discount: float = 0.99  # gamma, as in the paper
     trace: float = 0.96  # lambda, as in the paper
@@ -88,13 +90,15 @@ def skill_training(
     if preset == "paper":
         base = replace(
             base,
-            network=replace(network, around_one=False, view="pooled", conv1=3, conv2=64),
+            network=replace(network, around_one=False, noise=0.0, view="pooled", conv1=3, conv2=64),
             optimizer="rmsprop",
             worlds=128,
             minibatch=128,
             distill=Stage(10_000 * 128 * 16, 1e-3, 1e-3),
             finetune=Stage(10_000 * 128 * 16, 1e-4, 1e-4, entropy=0.01),
             termination=0.1,
+            positive_weight=1.0,
+            averaging=0.0,
             curriculum=True,
         )
     if preset == "debug":

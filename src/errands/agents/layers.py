@@ -18,11 +18,15 @@ class SubtaskEmbedding(nn.Module):
 
     `around_one` starts all factors near 1: the product is then nearly additive, and the
     parallelograms that analogies ask for start almost satisfied. Around zero (the usual start) the
-    same network learns almost nothing in the same time.
+    same network learns almost nothing in the same time. While training, `noise` is added to phi(g):
+    what follows must not depend on its finer points, which differ for subtasks never trained.
     """
 
-    def __init__(self, sizes: Sequence[int], width: int, *, around_one: bool) -> None:
+    def __init__(
+        self, sizes: Sequence[int], width: int, *, around_one: bool, noise: float = 0.0
+    ) -> None:
         super().__init__()
+        self.noise = noise
         start = (1.0, 0.3) if around_one else (0.0, 1.0)
         self.factors = nn.ParameterList(
             nn.Parameter(start[0] + start[1] * torch.randn(size, width)) for size in sizes
@@ -34,6 +38,13 @@ class SubtaskEmbedding(nn.Module):
         for k in range(1, len(self.factors)):
             product = product * self.factors[k][subtasks[..., k]]
         return F.relu(product)
+
+    def noisy(self, subtasks: Tensor) -> Tensor:
+        """The same with noise, while training."""
+        embedded: Tensor = self(subtasks)
+        if not self.training or not self.noise:
+            return embedded
+        return embedded + self.noise * torch.randn_like(embedded)
 
 
 class PredictedConv(nn.Module):

@@ -31,6 +31,7 @@ class SkillNetwork:
     counted: bool = False  # subtasks carry a count (inter/extrapolation)
     embedding: int = 64  # size of phi(g); the paper does not say
     around_one: bool = True  # start phi's factors near 1; paper preset: around 0
+    noise: float = 0.1  # added to phi(g) while training; paper preset: none
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 8  # grid, predicted 1x1; paper: 3
     conv2: int = 16  # grid, 1x1; paper: 64
@@ -56,7 +57,9 @@ class Skill(nn.Module):
         super().__init__()
         self.network = network
         sizes = [network.verbs, network.objects] + [MOST_REPEATS + 1] * network.counted
-        self.embedding = SubtaskEmbedding(sizes, network.embedding, around_one=network.around_one)
+        self.embedding = SubtaskEmbedding(
+            sizes, network.embedding, around_one=network.around_one, noise=network.noise
+        )
         self.policy = nn.Linear(features, network.actions)
         self.termination = nn.Linear(features, 1)
         self.value = nn.Linear(features, 1)
@@ -121,7 +124,7 @@ class GridSkill(Skill):
         before = torch.cat((seen[None], images[:-1]))
         before = torch.where(begins[..., None, None, None], images, before)
         seen = images[-1].clone()  # worlds write their next observation into the same memory
-        embedded = self.embedding(subtasks.reshape(times * worlds, -1))
+        embedded = self.embedding.noisy(subtasks.reshape(times * worlds, -1))
         features = self._features(images.flatten(0, 1), before.flatten(0, 1), embedded)
         logits = self.policy(features).view(times, worlds, -1)
         signal = self.termination(features).view(times, worlds)
@@ -180,7 +183,7 @@ class BlockSkill(Skill):
         self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
         times, worlds = begins.shape
-        embedded = self.embedding(subtasks)  # (T, B, E)
+        embedded = self.embedding.noisy(subtasks)  # (T, B, E)
         x = self._look(images.flatten(0, 1), embedded.flatten(0, 1)).view(times, worlds, -1)
         h, c = memory
         outputs = []

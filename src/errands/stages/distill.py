@@ -18,7 +18,7 @@ def distillation_losses(
     terms = {
         "kl": losses.distillation(frames.optimal, output.logits, taught),
         "termination": training.termination
-        * losses.termination(output.termination, frames.finished),
+        * losses.termination(output.termination, frames.finished, training.positive_weight),
     }
     if skill.network.counted:  # how often it was done is told by the teacher, too
         terms["deed"] = training.termination * losses.termination(output.deed, frames.deeds)

@@ -44,5 +44,5 @@ def actor_critic_losses(
         "value": training.value * losses.value_error(output.value, returns, frames.running),
         "entropy": -entropy_weight * losses.entropy(output.logits, frames.running),
         "termination": training.termination
-        * losses.termination(output.termination, frames.finished),
+        * losses.termination(output.termination, frames.finished, training.positive_weight),
     }

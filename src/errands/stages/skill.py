@@ -1,5 +1,6 @@
 """Learning a skill: distill, then fine-tune, as one run that can stop anywhere and go on."""
 
+import copy
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -47,6 +48,7 @@ class SkillTrainer:
         rank_seed = training_seed(training.seed, distributed.rank())
         torch.manual_seed(training.seed)
         self.skill: Skill = build_skill(training.network).to(self.device)
+        self.average: Skill = copy.deepcopy(self.skill).eval()  # what is validated and shipped
         self.optimizer = _optimizer(training, self.skill)
         self.curriculum = Curriculum(enabled=training.curriculum)
         self.spec = WORLDS[training.world]
@@ -84,7 +86,9 @@ class SkillTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         distilling = name == "distill"
+        self.skill.eval()
         frames, statistics = self.rollout.collect(self.skill, self.sampling, teacher=distilling)
+        self.skill.train()
         totals: dict[str, float] = {}
         updates = 0
         for losses in self._updates(frames, distilling, stage.entropy * max(0.0, 1.0 - 2 * share)):
@@ -130,7 +134,16 @@ class SkillTrainer:
                 distributed.average_gradients(self.skill)
                 torch.nn.utils.clip_grad_norm_(self.skill.parameters(), training.gradient_norm)
                 self.optimizer.step()
+                self._average()
                 yield {key: float(value.detach()) for key, value in terms.items()}
+
+    def _average(self) -> None:
+        """Move the running mean of the weights on; early on it forgets faster."""
+        decay = min(self.training.averaging, 1.0 - 1.0 / (1.0 + self.iteration))
+        with torch.no_grad():
+            pairs = zip(self.average.parameters(), self.skill.parameters(), strict=True)
+            for mean, newest in pairs:
+                mean.lerp_(newest, 1.0 - decay)
 
     def _stage(self) -> tuple[str, Stage, float]:
         """The stage that the next iteration belongs to, and how much of it is over."""
@@ -148,7 +161,7 @@ class SkillTrainer:
         """Strict success on the validation split: what the best weights are chosen by."""
         tasks = skill_tasks(self.spec, self.training.scenario, "validation")
         episodes = run_skill(
-            self.skill,
+            self.average,
             self.spec,
             tasks,
             episodes=self.training.validation_episodes,
@@ -175,11 +188,13 @@ class SkillTrainer:
     def save(self, folder: Path) -> None:
         """All that is needed to go on from exactly here."""
         tensors = {f"model.{name}": value for name, value in self.skill.state_dict().items()}
+        tensors |= {f"average.{name}": value for name, value in self.average.state_dict().items()}
         tensors |= {
             f"optimizer.{k}": v for k, v in checkpoint.optimizer_tensors(self.optimizer).items()
         }
         tensors |= {f"rollout.{name}": value for name, value in self.rollout.snapshot().items()}
         tensors["sampling"] = self.sampling.get_state()
+        tensors["noise"] = torch.get_rng_state()
         facts = {
             "iteration": self.iteration,
             "seconds": self.seconds,
@@ -200,9 +215,11 @@ class SkillTrainer:
             part, _, name = key.partition(".")
             parts.setdefault(part, {})[name] = value
         self.skill.load_state_dict(parts["model"])
+        self.average.load_state_dict(parts["average"])
         checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
         self.rollout.restore(parts["rollout"])
         self.sampling.set_state(tensors["sampling"])
+        torch.set_rng_state(tensors["noise"])
         checkpoint.restore_generator(self.shuffling, facts["shuffling"])
         self.curriculum.restore(facts["curriculum"])
         self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
