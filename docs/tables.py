@@ -1,4 +1,4 @@
-"""The tables in README.md and docs/: pure functions of the files in results/.
+"""The tables in README.md and docs/: pure functions of the files in results/ and of the presets.
 
 `python docs/tables.py` writes them anew, each between the two comments that carry its name. What
 has not been measured yet stays visible as a dash, and says in a comment what would fill it.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from errands.agents.load import PRETRAINED, shipped_agents
+from errands.config import SkillTraining, Stage, skill_training
 from errands.evaluation import published
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
@@ -206,12 +207,45 @@ def training_speed() -> str:
     return f"{text}\n\n{missing(how)}"
 
 
+def presets() -> str:
+    """How the presets train; `paper` and `debug` are the same in both worlds."""
+    grid, block, paper, debug = (
+        skill_training(*choice)
+        for choice in (
+            ("grid", "independent", "fast"),
+            ("block", "independent", "fast"),
+            ("grid", "independent", "paper"),
+            ("grid", "independent", "debug"),
+        )
+    )
+
+    def stage(of: Stage) -> str:
+        falls = f" to {of.final_rate:g}" if of.final_rate != of.learning_rate else ""
+        return f"{of.frames:,} at {of.learning_rate:g}{falls}"
+
+    lines: dict[str, Callable[[SkillTraining], str]] = {
+        "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
+        "worlds a minibatch": lambda t: str(t.minibatch),
+        "optimizer": lambda t: {"adam": "Adam", "rmsprop": "RMSProp"}[t.optimizer],
+        "distill: frames, learning rate": lambda t: stage(t.distill),
+        "fine-tune: frames, learning rate": lambda t: stage(t.finetune),
+        "entropy, falling to 0 half-way": lambda t: f"{t.finetune.entropy:g}",
+        "weight of termination": lambda t: f"{t.termination:g}",
+        "curriculum": lambda t: "yes" if t.curriculum else "no",
+        "frames between validations": lambda t: f"{t.validate_every:,}",
+    }
+    columns = grid, block, paper, debug
+    rows = [[name, *(say(column) for column in columns)] for name, say in lines.items()]
+    return table(["", "`fast`, grid", "`fast`, block", "`paper`", "`debug`"], rows, left=5)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "grid yardsticks": lambda: yardsticks("grid"),
     "yardsticks in short": lambda: yardsticks("grid", short=True),
     "block yardsticks": lambda: yardsticks("block"),
     "skills": skills,
     "shipped agents": shipped,
+    "presets": presets,
     "speed": speed,
     "peers": peers,
     "training speed": training_speed,
