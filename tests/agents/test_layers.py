@@ -85,6 +85,17 @@ def test_subtask_embedding_starts_around(around_one: bool, mean: float, deviatio
         assert factor.std().item() == pytest.approx(deviation, abs=0.05)
 
 
+def test_subtask_embedding_is_noisy_only_while_training() -> None:
+    embedding = SubtaskEmbedding((4, 5), 50, around_one=True, noise=0.2)
+    codes = torch.tensor([[1, 2]]).expand(200, 2)
+    difference = embedding.noisy(codes) - embedding(codes)
+    assert difference.mean().item() == pytest.approx(0.0, abs=0.01)
+    assert difference.std().item() == pytest.approx(0.2, abs=0.01)
+    assert torch.equal(embedding.eval().noisy(codes), embedding(codes))
+    silent = SubtaskEmbedding((4, 5), 50, around_one=True)
+    assert torch.equal(silent.noisy(codes), silent(codes))
+
+
 def test_predicted_convolution_is_a_loop_over_cells_and_channels() -> None:
     layer = randomised(PredictedConv(4, 5, CONDITION))
     x, g = torch.randn(2, 6, 4).double(), torch.randn(2, CONDITION).double()

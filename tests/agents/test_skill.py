@@ -31,9 +31,9 @@ def skill(request: pytest.FixtureRequest) -> Skill:
 
 
 def randomised(network: SkillNetwork) -> Skill:
-    """Heads start almost silent: louder ones make differences show."""
+    """Heads start almost silent: louder ones make differences show. There is no noise."""
     torch.manual_seed(0)
-    skill = build_skill(network)
+    skill = build_skill(network).eval()
     with torch.no_grad():
         skill.policy.weight.normal_()
     return skill
@@ -150,6 +150,19 @@ def test_subtasks_change_what_is_done(skill: Skill) -> None:
         other_subtasks[..., column] += 1
         other, _ = skill.unroll(images, other_subtasks, begins, memory)
         assert not torch.equal(output.termination, other.termination)
+
+
+def test_noise_comes_while_training_alone(skill: Skill) -> None:
+    images, subtasks, begins = images_of(skill), subtasks_of(), begins_at()
+    memory = remembered(skill)
+
+    def logits() -> Tensor:
+        return skill.unroll(images, subtasks, begins, memory)[0].logits
+
+    quiet = logits()
+    assert torch.equal(quiet, logits())
+    skill.train()
+    assert not torch.equal(quiet, logits())
 
 
 def counted_by_hand(deeds: list[float], wanted: float, sharpness: float) -> list[float]:

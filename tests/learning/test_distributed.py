@@ -62,7 +62,7 @@ def test_two_processes_share_their_gradients() -> None:
     ]
     try:
         for rank, process in enumerate(processes):
-            said, complained = process.communicate(timeout=60)
+            said, complained = process.communicate(timeout=120)
             assert process.returncode == 0, complained
             assert said.split("\n")[0] == f"{rank} [[1.5, 15.0]]"
     finally:

@@ -185,7 +185,8 @@ def test_without_a_teacher_there_are_no_labels() -> None:
 def network_for(world: str, scenario: str) -> Skill:
     torch.manual_seed(0)
     network = skill_training(world, scenario, "debug").network
-    return build_skill(replace(network, embedding=6, conv2=4, hidden=8, factors=7, lstm=9))
+    small = replace(network, embedding=6, conv2=4, hidden=8, factors=7, lstm=9)
+    return build_skill(small).eval()
 
 
 WHERE = [("grid", "independent"), ("grid", "inter-extrapolation"), ("block", "independent")]

@@ -88,7 +88,7 @@ def test_the_best_weights_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     kept: list[torch.Tensor] = []
 
     def validate(trainer: SkillTrainer) -> dict[str, float]:
-        kept.append(trainer.skill.policy.weight.detach().clone())
+        kept.append(trainer.average.policy.weight.detach().clone())
         return {"success": next(successes)}
 
     monkeypatch.setattr(SkillTrainer, "_validate", validate)

@@ -24,10 +24,10 @@ def batch_of(training: SkillTraining) -> tuple[Skill, SkillFrames]:
     worlds.reset()
     frames, _ = trainer.rollout.collect(trainer.skill, trainer.sampling, teacher=True)
     assert not frames.running.all()
-    return trainer.skill, frames
+    return trainer.skill.eval(), frames  # without noise
 
 
-TRAINING = tiny(steps=12, termination=0.7, value=0.3)
+TRAINING = tiny(steps=12, termination=0.7, positive_weight=2.0, value=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_distillation_terms(batch: tuple[Skill, SkillFrames]) -> None:
     assert terms.keys() == {"kl", "termination"}
     kl = losses.distillation(frames.optimal, output.logits, frames.running)
     assert terms["kl"].item() == pytest.approx(kl.item(), rel=1e-5)
-    told = losses.termination(output.termination, frames.finished)
+    told = losses.termination(output.termination, frames.finished, 2.0)
     assert terms["termination"].item() == pytest.approx(0.7 * told.item(), rel=1e-5)
 
 
@@ -129,7 +129,7 @@ def test_actor_critic_terms(batch: tuple[Skill, SkillFrames]) -> None:
     assert terms["value"].item() == pytest.approx(0.3 * error.item(), rel=1e-4)
     spread = torch.distributions.Categorical(logits=output.logits[running]).entropy().mean()
     assert terms["entropy"].item() == pytest.approx(-0.5 * spread.item(), rel=1e-4)
-    told = losses.termination(output.termination, frames.finished)
+    told = losses.termination(output.termination, frames.finished, 2.0)
     assert terms["termination"].item() == pytest.approx(0.7 * told.item(), rel=1e-5)
 
 

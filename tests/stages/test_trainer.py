@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from errands.agents.skill import build_skill
+from errands.agents.skill import Skill, build_skill
 from errands.config import SkillTraining, Stage, skill_training
 from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
@@ -47,13 +47,13 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
     training: SkillTraining, stop: int, tmp_path: Path
 ) -> None:
     """Whether it stopped within the first stage or between the two."""
+    expected = iterated(training, stop + 2)
     stopped = iterated(training, stop)
     stopped.save(tmp_path)
     torch.manual_seed(99)  # whatever the new process has done before
     resumed = SkillTrainer(training)
     assert resumed.resume(tmp_path) == []
     assert_same(resumed, stopped)
-    expected = iterated(training, stop + 2)
     reports = [resumed.iterate() for _ in range(2)]
     assert_same(resumed, expected)
     assert reports[-1].frames == (stop + 2) * ITERATION
@@ -128,6 +128,22 @@ def test_a_description_rebuilds_the_network() -> None:
     network = type(trainer.training.network)(**description["network"])
     build_skill(network).load_state_dict(trainer.skill.state_dict())
     assert description["training"]["scenario"] == "inter-extrapolation"
+
+
+def weights_of(skill: Skill) -> torch.Tensor:
+    return torch.nn.utils.parameters_to_vector(skill.parameters()).detach()
+
+
+def test_what_is_validated_and_shipped_is_a_running_mean() -> None:
+    """With one update an iteration: the first is taken as it is, and the decay grows from there."""
+    trainer = SkillTrainer(tiny(minibatch=8, averaging=0.6))
+    mean = torch.zeros(())
+    for decay in (0.0, 0.5, 0.6, 0.6):
+        trainer.iterate()
+        mean = decay * mean + (1 - decay) * weights_of(trainer.skill)
+        torch.testing.assert_close(weights_of(trainer.average), mean, rtol=1e-4, atol=1e-6)
+    plain = iterated(tiny(averaging=0.0), 2)
+    assert torch.equal(weights_of(plain.average), weights_of(plain.skill))
 
 
 # What the debug preset learns in a few iterations

@@ -36,6 +36,8 @@ def tiny(
 def everything(trainer: SkillTrainer) -> dict[str, torch.Tensor]:
     """All that a run consists of, copied."""
     tensors = {f"model {key}": value for key, value in trainer.skill.state_dict().items()}
+    means = trainer.average.state_dict()
+    tensors |= {f"average {key}": value for key, value in means.items()}
     moments = checkpoint.optimizer_tensors(trainer.optimizer)
     tensors |= {f"optimizer {key}": value for key, value in moments.items()}
     tensors |= {f"rollout {key}": value for key, value in trainer.rollout.snapshot().items()}
