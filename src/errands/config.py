@@ -90,7 +90,16 @@ def skill_training(
     if preset == "paper":
         base = replace(
             base,
-            network=replace(network, around_one=False, noise=0.0, view="pooled", conv1=3, conv2=64),
+            network=replace(
+                network,
+                around_one=False,
+                noise=0.0,
+                narrow=0,
+                same_eyes=False,
+                view="pooled",
+                conv1=3,
+                conv2=64,
+            ),
             optimizer="rmsprop",
             worlds=128,
             minibatch=128,

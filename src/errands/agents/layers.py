@@ -63,17 +63,26 @@ class PredictedConv(nn.Module):
 
 
 class FactorisedLinear(nn.Module):
-    """y = W' diag(phi(g)) W x + b. The predicted diagonal starts near 1: a plain layer."""
+    """y = W' diag(phi(g)) W x + b. The predicted diagonal starts near 1: a plain layer.
 
-    def __init__(self, size_in: int, size_out: int, condition: int, factors: int) -> None:
+    `narrow` lets only so many numbers of the condition through to the diagonal. Wide enough to tell
+    verbs apart but not objects, it leaves objects to the layers that look for them, and what was
+    learned of a verb holds for objects that it was never trained with.
+    """
+
+    def __init__(
+        self, size_in: int, size_out: int, condition: int, factors: int, narrow: int = 0
+    ) -> None:
         super().__init__()
         self.into = nn.Linear(size_in, factors, bias=False)
-        self.diagonal = nn.Linear(condition, factors)
+        self.narrow = nn.Linear(condition, narrow) if narrow else nn.Identity()
+        self.diagonal = nn.Linear(narrow or condition, factors)
         self.out = nn.Linear(factors, size_out)
         nn.init.ones_(self.diagonal.bias)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
-        return self.out(self.into(x) * self.diagonal(condition))  # type: ignore[no-any-return]
+        diagonal = self.diagonal(self.narrow(condition))
+        return self.out(self.into(x) * diagonal)  # type: ignore[no-any-return]
 
 
 class FactorisedLSTM(nn.Module):

@@ -34,10 +34,12 @@ class SkillNetwork:
     noise: float = 0.1  # added to phi(g) while training; paper preset: none
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 8  # grid, predicted 1x1; paper: 3
+    same_eyes: bool = True  # grid: conv1 sees both observations with the same weights; paper: no
     conv2: int = 16  # grid, 1x1; paper: 64
     conv3: int = 128  # grid, pooled view only, 3x3
     hidden: int = 256  # grid: FC; paper: 256
     factors: int = 256  # of factorised layers; the paper does not say
+    narrow: int = 4  # numbers of phi(g) that reach the grid's factorised layer; paper preset: all
     lstm: int = 64  # block
 
 
@@ -96,8 +98,14 @@ class GridSkill(Skill):
         super().__init__(network, network.hidden)
         self.planes = 3 + network.objects
         condition = network.embedding
-        self.conv1 = PredictedConv(2 * self.planes, network.conv1, condition)
-        self.conv2 = nn.Linear(network.conv1, network.conv2)
+        if network.same_eyes:
+            # What tells an object in one observation tells it in the other: a skill that was only
+            # trained to visit an object can then see, too, that it has just disappeared.
+            self.conv1 = PredictedConv(self.planes, network.conv1, condition)
+            self.conv2 = nn.Linear(2 * network.conv1, network.conv2)
+        else:
+            self.conv1 = PredictedConv(2 * self.planes, network.conv1, condition)
+            self.conv2 = nn.Linear(network.conv1, network.conv2)
         if network.view == "centred":
             flat = window_cells(self.SIZE) * network.conv2
             self.mix = nn.Linear(network.hidden, network.hidden)
@@ -105,7 +113,7 @@ class GridSkill(Skill):
             # Kernels of 1x1 with a padding of 1, as the earlier version lists them: 12, 14, then 7.
             self.conv3 = nn.Conv2d(network.conv2, network.conv3, 3, padding=1)
             flat = 7 * 7 * network.conv3
-        self.fc = FactorisedLinear(flat, network.hidden, condition, network.factors)
+        self.fc = FactorisedLinear(flat, network.hidden, condition, network.factors, network.narrow)
         if network.counted:
             self.count_wanted = nn.Linear(condition, 1)
             self.sharpness = nn.Parameter(torch.tensor(4.0))
@@ -146,18 +154,27 @@ class GridSkill(Skill):
 
     def _features(self, image: Tensor, before: Tensor, embedded: Tensor) -> Tensor:
         """(B, planes, 10, 10) twice and phi(g) to (B, hidden)."""
-        x = torch.cat((image, before), dim=1).flatten(2).transpose(1, 2)  # (B, cells, planes)
-        x = x.to(embedded.dtype)
+        x = self._tell_apart(image, before, embedded)  # (B, cells, channels)
         if self.network.view == "centred":
             agent = image[:, 0].flatten(1).argmax(dim=1)
-            x = F.relu(self.conv2(self.conv1(x, embedded)))
+            x = F.relu(self.conv2(x))
             x = centre_on_agent(x, agent, self.SIZE).flatten(1)
             return F.relu(self.mix(F.relu(self.fc(x, embedded))))
-        x = F.relu(self.conv1(x, embedded)).transpose(1, 2)
+        x = F.relu(x).transpose(1, 2)
         x = F.pad(x.reshape(*x.shape[:2], self.SIZE, self.SIZE), (1, 1, 1, 1))
         x = F.relu(self.conv2(x.movedim(1, -1))).movedim(-1, 1)
         x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2)
         return F.relu(self.fc(F.relu(self.conv3(x)).flatten(1), embedded))
+
+    def _tell_apart(self, image: Tensor, before: Tensor, embedded: Tensor) -> Tensor:
+        """Conv1 on both observations: (B, cells, channels)."""
+        now, then = (
+            planes.flatten(2).transpose(1, 2).to(embedded.dtype) for planes in (image, before)
+        )
+        if not self.network.same_eyes:
+            return self.conv1(torch.cat((now, then), dim=2), embedded)  # type: ignore[no-any-return]
+        both = self.conv1(torch.cat((now, then), dim=1), embedded)  # (B, 2 * cells, channels)
+        return torch.cat(both.chunk(2, dim=1), dim=2)
 
 
 class BlockSkill(Skill):
