@@ -12,9 +12,12 @@ from torch import nn
 from errands.learning import distributed
 
 PROCESS = """
+import hashlib
 import torch
 from torch import nn
 from errands.learning import distributed
+from errands.stages.skill import SkillTrainer
+from twins.training import tiny
 
 distributed.join()
 rank = distributed.rank()
@@ -23,6 +26,13 @@ model.weight.grad = torch.tensor([[1.0, 10.0]]) * (rank + 1)  # the bias has non
 distributed.average_gradients(model)
 assert model.bias.grad is None
 print(rank, model.weight.grad.tolist())
+
+trainer = SkillTrainer(tiny())
+for _ in range(2):
+    trainer.iterate()
+for vector in (nn.utils.parameters_to_vector(trainer.skill.parameters()).detach().numpy(),
+               trainer.rollout.worlds.images):
+    print(hashlib.sha256(vector.tobytes()).hexdigest())
 torch.distributed.destroy_process_group()
 """
 
@@ -45,15 +55,23 @@ def test_one_process_under_torchrun_is_alone_too(monkeypatch: pytest.MonkeyPatch
     assert not torch.distributed.is_initialized()
 
 
-def test_two_processes_share_their_gradients() -> None:
+def test_two_processes_share_what_they_learn() -> None:
+    """Gradients become their mean; trained on different worlds, the weights stay the same."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+    paths = os.pathsep.join(path for path in sys.path if path)
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", PROCESS],
-            env={**os.environ, **meeting, "RANK": str(rank), "CUDA_VISIBLE_DEVICES": ""},
+            env={
+                **os.environ,
+                **meeting,
+                "RANK": str(rank),
+                "PYTHONPATH": paths,
+                "CUDA_VISIBLE_DEVICES": "",
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -61,10 +79,15 @@ def test_two_processes_share_their_gradients() -> None:
         for rank in range(2)
     ]
     try:
+        told = []
         for rank, process in enumerate(processes):
             said, complained = process.communicate(timeout=120)
             assert process.returncode == 0, complained
-            assert said.split("\n")[0] == f"{rank} [[1.5, 15.0]]"
+            gradients, weights, worlds = said.splitlines()
+            assert gradients == f"{rank} [[1.5, 15.0]]"
+            told.append((weights, worlds))
+        assert told[0][0] == told[1][0]
+        assert told[0][1] != told[1][1]
     finally:
         for process in processes:
             process.kill()
