@@ -43,6 +43,8 @@ def linear(layer: nn.Linear, x: list[float]) -> list[float]:
 
 def factorised(layer: FactorisedLinear, x: list[float], g: list[float]) -> list[float]:
     """W' diag(phi(g)) W x + b."""
+    if isinstance(layer.narrow, nn.Linear):
+        g = linear(layer.narrow, g)
     inner = [w * d for w, d in zip(linear(layer.into, x), linear(layer.diagonal, g), strict=True)]
     return linear(layer.out, inner)
 
@@ -123,12 +125,13 @@ def test_predicted_convolution_is_a_1x1_convolution() -> None:
     torch.testing.assert_close(layer(x, g), expected)
 
 
-def test_factorised_linear_is_the_papers_product() -> None:
-    layer = randomised(FactorisedLinear(4, 5, CONDITION, 6))
+@pytest.mark.parametrize("narrow", [0, 2])
+def test_factorised_linear_is_the_papers_product(narrow: int) -> None:
+    layer = randomised(FactorisedLinear(4, 5, CONDITION, 6, narrow))
     x, g = torch.randn(2, 4).double(), torch.randn(2, CONDITION).double()
     expected = [factorised(layer, *both) for both in zip(x.tolist(), g.tolist(), strict=True)]
     assert_close(layer(x, g), expected)
-    matrix = layer.out.weight @ torch.diag(layer.diagonal(g[0])) @ layer.into.weight
+    matrix = layer.out.weight @ torch.diag(layer.diagonal(layer.narrow(g[0]))) @ layer.into.weight
     torch.testing.assert_close(layer(x, g)[0], matrix @ x[0] + layer.out.bias)
 
 
@@ -136,6 +139,13 @@ def test_factorised_linear_starts_near_a_plain_layer() -> None:
     layer = FactorisedLinear(4, 5, CONDITION, 6)
     x = torch.randn(2, 4)
     torch.testing.assert_close(layer(x, torch.zeros(2, CONDITION)), layer.out(layer.into(x)))
+
+
+def test_a_narrow_condition_moves_the_diagonal_in_few_directions() -> None:
+    layer = randomised(FactorisedLinear(4, 5, 8, 6, narrow=2))
+    conditions = torch.randn(50, 8).double()
+    diagonals = layer.diagonal(layer.narrow(conditions))
+    assert torch.linalg.matrix_rank(diagonals - diagonals.mean(0)).item() == 2
 
 
 def test_factorised_lstm_is_an_lstm_with_predicted_gates() -> None:
@@ -167,6 +177,7 @@ def test_factorised_lstm_starts_out_remembering() -> None:
     [
         (PredictedConv(2, 3, CONDITION), (2, 4, 2)),
         (FactorisedLinear(4, 2, CONDITION, 3), (2, 4)),
+        (FactorisedLinear(4, 2, CONDITION, 3, narrow=1), (2, 4)),
     ],
 )
 def test_gradients_of_predicted_layers(layer: nn.Module, shape: tuple[int, ...]) -> None:

@@ -17,6 +17,8 @@ BLOCK = replace(SMALL, world="block", objects=7, actions=9)
 NETWORKS = {
     "centred": SMALL,
     "pooled": replace(SMALL, view="pooled"),
+    "own eyes": replace(SMALL, same_eyes=False, narrow=0),
+    "paper": replace(SMALL, view="pooled", same_eyes=False, narrow=0),
     "counted": replace(SMALL, counted=True),
     "pooled and counted": replace(SMALL, view="pooled", counted=True),
     "block": BLOCK,
@@ -129,6 +131,22 @@ def test_grid_skill_looks_at_exactly_two_observations(view: str) -> None:
     other, _ = skill.unroll(changed, subtasks, begins_at(), remembered(skill))
     assert not torch.equal(output.logits[1], other.logits[1])
     assert torch.equal(output.logits[2:], other.logits[2:])
+
+
+def test_the_same_eyes_see_both_observations() -> None:
+    """Of any cell, conv1 tells of the observation before what it would have told of it then."""
+    skill = randomised(SMALL)
+    assert isinstance(skill, GridSkill)
+    image, before = images_of(skill)[:2]
+    embedded = skill.embedding(subtasks_of()[0])
+    both = skill._tell_apart(image, before, embedded)
+    swapped = skill._tell_apart(before, image, embedded)
+    channels = skill.network.conv1
+    assert both.shape == (WORLDS_IN_BATCH, 100, 2 * channels)
+    torch.testing.assert_close(both[..., :channels], swapped[..., channels:])
+    torch.testing.assert_close(both[..., channels:], swapped[..., :channels])
+    cells = image.flatten(2).transpose(1, 2).float()
+    torch.testing.assert_close(both[..., :channels], skill.conv1(cells, embedded))
 
 
 def test_first_observation_stands_for_the_one_before_it() -> None:
