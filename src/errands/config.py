@@ -40,8 +40,8 @@ class SkillTraining:
     optimizer: Literal["adam", "rmsprop"] = "adam"  # paper: RMSProp, smoothing 0.97, epsilon 1e-6
     clip: float = 0.2  # of the policy's ratio, in fine-tuning
     gradient_norm: float = 1.0  # larger gradients are scaled down
-    distill: Stage = field(default_factory=lambda: Stage(2_500_000, 1e-3, 2e-4))
-    finetune: Stage = field(default_factory=lambda: Stage(1_500_000, 2e-4, 2e-5, entropy=0.003))
+    distill: Stage = field(default_factory=lambda: Stage(1_600_000, 1e-3, 2e-4))
+    finetune: Stage = field(default_factory=lambda: Stage(800_000, 2e-4, 2e-5, entropy=0.003))
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
     positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     averaging: float = 0.998  # validated and shipped are running means of the weights; paper: 0
@@ -78,6 +78,12 @@ def skill_training(
     if world == "block":
         network = replace(network, world="block", objects=7, actions=9)
     base = SkillTraining(world, scenario, analogy, teacher, preset, seed, network)
+    if counted:
+        base = replace(
+            base,
+            distill=Stage(2_500_000, 1e-3, 2e-4),
+            finetune=Stage(1_500_000, 2e-4, 2e-5, entropy=0.003),
+        )
     if world == "block":
         base = replace(
             base,
