@@ -195,6 +195,16 @@ def test_every_curve_is_explained() -> None:
     assert {name for name in told if f"`{name}`" not in text} == set()
 
 
+def test_fields_of_training_exist() -> None:
+    text = (DOCS / "training.md").read_text()
+    training = skill_training("grid", "independent")
+    named = re.findall(r"^- \*\*.*?\((`[^)]*`)\)", text, flags=re.MULTILINE)
+    assert len(named) >= 5
+    for name in re.findall(r"`([\w.]+)`", " ".join(named)):
+        owner = training.network if name.startswith("network.") else training
+        assert hasattr(owner, name.removeprefix("network.")), name
+
+
 def test_numbers_of_the_worlds_are_those_of_the_code() -> None:
     text = (DOCS / "worlds.md").read_text()
     assert GRID.event is not None
