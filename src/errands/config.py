@@ -116,6 +116,12 @@ def skill_training(
             averaging=0.0,
             curriculum=True,
         )
+        if world == "block":
+            base = replace(
+                base,
+                distill=Stage(15_000 * 128 * 16, 2.5e-4, 2.5e-4),
+                finetune=Stage(15_000 * 128 * 16, 1e-4, 1e-4, entropy=0.1),
+            )
     if preset == "debug":
         base = replace(
             base,
