@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from errands.agents.skill import Skill, build_skill
-from errands.config import SkillTraining, Stage, skill_training
+from errands.config import SkillTraining, Stage, World, skill_training
 from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
@@ -16,7 +16,9 @@ from errands.stages.skill import SkillTrainer
 from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
 
 PAPER = {
-    "network": replace(tiny().network, view="pooled", around_one=False),
+    "network": replace(
+        tiny().network, view="pooled", around_one=False, noise=0.0, same_eyes=False, narrow=0
+    ),
     "optimizer": "rmsprop",
     "minibatch": 8,
     "curriculum": True,
@@ -120,6 +122,20 @@ def test_the_last_iteration_is_validated_whatever_the_interval() -> None:
 
 def test_without_analogy_there_is_no_such_term() -> None:
     assert "analogy" not in SkillTrainer(tiny(analogy=False)).iterate().losses
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
+    paper = skill_training(world, "independent", "paper")
+    assert (paper.discount, paper.trace, paper.termination) == (0.99, 0.96, 0.1)
+    assert paper.analogies.threshold == 3
+    assert paper.worlds == paper.minibatch == 16 * 8
+    assert (paper.network.noise, paper.averaging, paper.positive_weight) == (0.0, 0.0, 1.0)
+    rates = paper.distill.learning_rate, paper.finetune.learning_rate, paper.finetune.entropy
+    assert rates == ((1e-3, 1e-4, 0.01) if world == "grid" else (2.5e-4, 1e-4, 0.1))
+    optimizer = SkillTrainer(replace(paper, worlds=8)).optimizer
+    assert isinstance(optimizer, torch.optim.RMSprop)
+    assert (optimizer.defaults["alpha"], optimizer.defaults["eps"]) == (0.97, 1e-6)
 
 
 def test_a_description_rebuilds_the_network() -> None:
