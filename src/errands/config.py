@@ -9,7 +9,7 @@ from errands.learning.losses import AnalogyWeights
 World = Literal["grid", "block"]
 Scenario = Literal["independent", "object-dependent", "inter-extrapolation"]
 Preset = Literal["fast", "paper", "debug"]
-Teacher = Literal["planner", "none"]
+Teacher = Literal["planner", "rl", "none"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,13 @@ class Stage:
     learning_rate: float  # at its start
     final_rate: float  # at its end, reached linearly
     entropy: float = 0.0  # weight of the policy's entropy at the start, falling to zero half-way
+
+    def rate(self, share: float) -> float:
+        """The learning rate when so much of the stage is over."""
+        return self.learning_rate + share * (self.final_rate - self.learning_rate)
+
+    def entropy_weight(self, share: float) -> float:
+        return self.entropy * max(0.0, 1.0 - 2.0 * share)
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,10 @@ class SkillTraining:
     optimizer: Literal["adam", "rmsprop"] = "adam"  # paper: RMSProp, smoothing 0.97, epsilon 1e-6
     clip: float = 0.2  # of the policy's ratio, in fine-tuning
     gradient_norm: float = 1.0  # larger gradients are scaled down
+    # RL teachers, in frames of all of them together; paper: 10,000 iterations each
+    teachers: Stage = field(default_factory=lambda: Stage(9_000_000, 1e-3, 1e-4, entropy=0.02))
+    teacher_worlds: int = 16  # worlds of each teacher
+    teacher_epochs: int = 2  # times their batch is used
     distill: Stage = field(default_factory=lambda: Stage(1_600_000, 1e-3, 2e-4))
     finetune: Stage = field(default_factory=lambda: Stage(800_000, 2e-4, 2e-5, entropy=0.003))
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
@@ -128,6 +139,8 @@ def skill_training(
             worlds=64,
             steps=8,
             minibatch=32,
+            teachers=Stage(30_000, 1e-3, 1e-3, entropy=0.02),
+            teacher_worlds=4,
             distill=Stage(30_000, 1e-3, 1e-3),
             finetune=Stage(10_000, 2e-4, 2e-4),
             validate_every=20_000,

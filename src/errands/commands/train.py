@@ -35,8 +35,9 @@ class TrainSkill:
     """Which subtasks are held out, and how analogies reach them."""
     no_analogy: bool = False
     """Leave out the analogy-making objective, to see what it is worth."""
-    teacher: Literal["planner", "none"] = "planner"
-    """Who labels in distillation: the exact planner, or nobody (actor-critic alone)."""
+    teacher: Literal["planner", "rl", "none"] = "planner"
+    """Who labels in distillation: the exact planner, a policy for each subtask that was trained by
+    actor-critic first (grid only), or nobody: actor-critic alone."""
     preset: Literal["fast", "paper", "debug"] = "fast"
     """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
     seed: int = 0
@@ -52,6 +53,9 @@ class TrainSkill:
         if self.out.exists() and not self.out.is_dir():
             raise Problem(f"--out {self.out} is a file; name a folder")
         import torch
+
+        if self.teacher == "rl" and self.world != "grid":
+            raise Problem("--teacher rl is there for --world grid only; take planner or none")
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

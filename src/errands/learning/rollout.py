@@ -5,6 +5,7 @@ where the termination signal must say yes (or, when the episode was cut off, no)
 it begins a new episode.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -62,19 +63,26 @@ class RolloutStatistics:
 class SkillRollout:
     """Worlds with one subtask each, and a skill that goes on where it stopped."""
 
-    def __init__(self, worlds: Worlds, steps: int, skill: Skill) -> None:
+    def __init__(
+        self,
+        worlds: Worlds,
+        steps: int,
+        skill: Skill,
+        advisor: Callable[[Worlds], NDArray[np.float32]] | None = None,
+    ) -> None:
         self.worlds = worlds
         self.steps = steps
+        self.advisor = advisor  # gives probabilities (worlds, actions); without one, the planner
         self.memory = skill.initial_memory(worlds.count)
         self.begins = np.ones(worlds.count, np.bool_)
         self.deeds = np.zeros(worlds.count, np.bool_)
-        self.seekers = Seekers(worlds.count)  # the block world's teachers
+        self.seekers = Seekers(worlds.count)  # the block world's planner
         worlds.reset()
 
     def collect(
         self, skill: Skill, random: torch.Generator, *, teacher: bool
     ) -> tuple[SkillFrames, RolloutStatistics]:
-        """Act for some steps. With `teacher`, ask the planner for every optimal action."""
+        """Act for some steps. With `teacher`, ask for advice in every state."""
         worlds, device = self.worlds, skill.policy.weight.device
         memory = self.memory
         kept: dict[str, list[Tensor]] = {}
@@ -91,7 +99,7 @@ class SkillRollout:
             begins, ended_before = self.begins, worlds.status > 0
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
             if teacher:
-                optimal[:] = self._teach()
+                optimal[:] = self.advisor(worlds) if self.advisor else self._plan()
                 optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
             keep(images=image, subtasks=subtask, begins=begins, running=~ended_before)
             keep(finished=worlds.done, optimal=optimal, deeds=self.deeds)
@@ -132,8 +140,8 @@ class SkillRollout:
             reward=float(every.mean()) if every.size else 0.0,
         )
 
-    def _teach(self) -> NDArray[np.bool_]:
-        """Every action (worlds, actions) that each world's teacher would take."""
+    def _plan(self) -> NDArray[np.bool_]:
+        """Every action (worlds, actions) that the planner would take."""
         worlds = self.worlds
         if worlds.spec.kind == "grid":
             return worlds.plan_subtasks().optimal

@@ -48,7 +48,7 @@ def train(
     trainer = SkillTrainer(training, device)
     for complaint in trainer.resume(folder):
         on_message(f"{complaint}; going on from the previous checkpoint")
-    if trainer.iteration:
+    if trainer.frames:
         on_message(f"going on from frame {trainer.frames:,}")
     _forget_lines_after(folder / LOG, trainer.frames)
     journal = Journal(folder, trainer)
@@ -97,7 +97,7 @@ class Journal:
         self._is_first = distributed.rank() == 0
         self._board = SummaryWriter(str(folder)) if self._is_first else None
         self._saved_at = self._written_at = time.monotonic()
-        self._saved_iteration = trainer.iteration
+        self._saved_frames = trainer.frames
 
     def note(self, report: Report) -> None:
         if not self._is_first:
@@ -121,9 +121,9 @@ class Journal:
             self._board.close()
 
     def _save(self) -> None:
-        if self._trainer.iteration != self._saved_iteration:
+        if self._trainer.frames != self._saved_frames:
             self._trainer.save(self._folder)
-            self._saved_iteration = self._trainer.iteration
+            self._saved_frames = self._trainer.frames
         self._saved_at = time.monotonic()
 
     def _write_line(self, report: Report) -> None:

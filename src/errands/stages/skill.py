@@ -21,10 +21,9 @@ from errands.learning.rollout import RolloutStatistics, SkillFrames, SkillRollou
 from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages.distill import distillation_losses
 from errands.stages.finetune import actor_critic_losses, advantages_and_returns
+from errands.stages.teacher import School
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds, skill_tasks
-
-STAGES = ("distill", "finetune")
 
 
 @dataclass(frozen=True)
@@ -56,33 +55,68 @@ class SkillTrainer:
         setting = self.curriculum.setting(self.spec.skill)
         worlds = Worlds(self.spec, training.worlds, tasks, setting)
         worlds.seed(rank_seed)
-        self.rollout = SkillRollout(worlds, training.steps, self.skill)
+        self.school = (
+            School(self.spec, training, rank_seed + training.worlds)
+            if training.teacher == "rl"
+            else None
+        )
+        advisor = self.school.advise if self.school else None
+        self.rollout = SkillRollout(worlds, training.steps, self.skill, advisor)
         self.analogy = AnalogyLoss(
             Analogies.of(training.world, training.scenario), training.analogies
         )
         self.sampling = torch.Generator().manual_seed(rank_seed)
         self.shuffling = np.random.default_rng(rank_seed)
+        self.lessons = 0  # iterations of the teachers, which come first
         self.iteration = 0
         self.seconds = 0.0
         self.best = -1.0  # strict success on the validation split
 
     @property
     def frames(self) -> int:
+        """Frames so far, the teachers' included."""
+        return self.skill_frames + self.teacher_frames
+
+    @property
+    def skill_frames(self) -> int:
         return self.iteration * self.training.frames_per_iteration
 
     @property
+    def teacher_frames(self) -> int:
+        return self.lessons * self.school.frames_per_iteration if self.school else 0
+
+    @property
     def total_frames(self) -> int:
-        return self.training.distill.frames + self.training.finetune.frames
+        own = self.training.distill.frames + self.training.finetune.frames
+        return own + (self.training.teachers.frames if self.school else 0)
 
     @property
     def finished(self) -> bool:
-        return self.frames >= self.total_frames
+        own = self.training.distill.frames + self.training.finetune.frames
+        return self.skill_frames >= own
 
     def iterate(self) -> Report:
         """Collect one batch and learn from it."""
+        if self.school and self.teacher_frames < self.training.teachers.frames:
+            return self._teach(self.school)
+        return self._learn()
+
+    def _teach(self, school: School) -> Report:
+        """One iteration of the teachers."""
+        start = time.perf_counter()
+        stage = self.training.teachers
+        share = self.teacher_frames / stage.frames
+        rate, entropy = stage.rate(share), stage.entropy_weight(share)
+        losses, statistics = school.iterate(self.sampling, rate, entropy)
+        self.lessons += 1
+        self.seconds += time.perf_counter() - start
+        return Report("teachers", self.frames, statistics, losses, rate)
+
+    def _learn(self) -> Report:
+        """One iteration of the skill."""
         start = time.perf_counter()
         name, stage, share = self._stage()
-        rate = stage.learning_rate + share * (stage.final_rate - stage.learning_rate)
+        rate = stage.rate(share)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         distilling = name == "distill"
@@ -91,7 +125,7 @@ class SkillTrainer:
         self.skill.train()
         totals: dict[str, float] = {}
         updates = 0
-        for losses in self._updates(frames, distilling, stage.entropy * max(0.0, 1.0 - 2 * share)):
+        for losses in self._updates(frames, distilling, stage.entropy_weight(share)):
             updates += 1
             for key, value in losses.items():
                 totals[key] = totals.get(key, 0.0) + value
@@ -148,10 +182,10 @@ class SkillTrainer:
     def _stage(self) -> tuple[str, Stage, float]:
         """The stage that the next iteration belongs to, and how much of it is over."""
         distill = self.training.distill
-        if self.frames < distill.frames:
-            return "distill", distill, self.frames / distill.frames
+        if self.skill_frames < distill.frames:
+            return "distill", distill, self.skill_frames / distill.frames
         finetune = self.training.finetune
-        return "finetune", finetune, (self.frames - distill.frames) / max(finetune.frames, 1)
+        return "finetune", finetune, (self.skill_frames - distill.frames) / max(finetune.frames, 1)
 
     def _is_time_to_validate(self) -> bool:
         every = max(1, self.training.validate_every // self.training.frames_per_iteration)
@@ -193,9 +227,12 @@ class SkillTrainer:
             f"optimizer.{k}": v for k, v in checkpoint.optimizer_tensors(self.optimizer).items()
         }
         tensors |= {f"rollout.{name}": value for name, value in self.rollout.snapshot().items()}
+        if self.school:
+            tensors |= {f"school.{name}": value for name, value in self.school.snapshot().items()}
         tensors["sampling"] = self.sampling.get_state()
         tensors["noise"] = torch.get_rng_state()
         facts = {
+            "lessons": self.lessons,
             "iteration": self.iteration,
             "seconds": self.seconds,
             "best": self.best,
@@ -223,6 +260,9 @@ class SkillTrainer:
         checkpoint.restore_generator(self.shuffling, facts["shuffling"])
         self.curriculum.restore(facts["curriculum"])
         self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
+        if self.school:
+            self.school.restore(parts["school"])
+        self.lessons = facts["lessons"]
         self.iteration, self.seconds = facts["iteration"], facts["seconds"]
         self.best = facts["best"]
         return complaints

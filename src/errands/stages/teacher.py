@@ -1,0 +1,178 @@
+"""Stage: teachers. One policy for each trained subtask, by actor-critic with GAE and nothing else.
+
+They learn side by side, each in worlds that always ask for its own subtask, and then advise the
+student in distillation in the planner's place.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from errands.agents.teacher import GridTeachers
+from errands.config import SkillTraining
+from errands.learning import checkpoint, losses
+from errands.learning.advantages import generalised_advantages
+from errands.learning.rollout import RolloutStatistics
+from errands.worlds.spec import WorldSpec
+from errands.worlds.vector import TaskSource, Worlds, skill_tasks
+
+CHUNK = 4  # time steps an update: enough frames of each subtask to fill the batched products
+
+
+class School:
+    """All teachers and their worlds; where an episode ends, a new one begins at once."""
+
+    def __init__(self, spec: WorldSpec, training: SkillTraining, seed: int) -> None:
+        tasks = skill_tasks(spec, training.scenario, "train")
+        self.training = training
+        self.codes = np.array([item.code(spec.vocabulary) for item in tasks.pool], np.int16)
+        self.worlds = [
+            Worlds(
+                spec,
+                training.teacher_worlds,
+                TaskSource((item,), step_limit=tasks.step_limit),
+                spec.skill,
+            )
+            for item in tasks.pool
+        ]
+        for k, worlds in enumerate(self.worlds):
+            worlds.seed(seed + k * training.teacher_worlds)
+            worlds.reset()
+        planes = self.worlds[0].images.shape[1]
+        self.teachers = GridTeachers(len(self.worlds), planes, self.worlds[0].actions)
+        self.optimizer = torch.optim.Adam(self.teachers.parameters())
+
+    @property
+    def frames_per_iteration(self) -> int:
+        return len(self.worlds) * self.training.teacher_worlds * self.training.steps
+
+    def iterate(
+        self, random: torch.Generator, rate: float, entropy_weight: float
+    ) -> tuple[dict[str, float], RolloutStatistics]:
+        """Collect a batch and learn from it."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        batch, statistics = self._collect(random)
+        training = self.training
+        advantages = generalised_advantages(
+            batch["rewards"],
+            batch["values"],
+            batch["next_values"],
+            batch["done"],
+            batch["ended"],
+            discount=training.discount,
+            trace=training.trace,
+        )  # (T, K, n)
+        batch["returns"] = advantages + batch["values"]
+        scale = advantages.std(dim=(0, 2), keepdim=True) + 1e-8  # each subtask its own
+        batch["advantages"] = (advantages - advantages.mean(dim=(0, 2), keepdim=True)) / scale
+        told: dict[str, float] = {}
+        for _ in range(training.teacher_epochs):
+            order = torch.randperm(training.steps, generator=random)
+            for times in torch.split(order, CHUNK):
+                terms = self._losses({name: _join(v[times]) for name, v in batch.items()})
+                terms["entropy"] = terms["entropy"] * entropy_weight
+                self.optimizer.zero_grad(set_to_none=True)
+                # The means are over all teachers, but each should feel its own gradient in full.
+                loss = torch.stack(list(terms.values())).sum() * len(self.worlds)
+                torch.autograd.backward(loss)
+                self.optimizer.step()
+                told = {name: float(value.detach()) for name, value in terms.items()}
+        return told, statistics
+
+    def _losses(self, part: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Of frames (K, m, ...)."""
+        output = self.teachers(part["images"])
+        log_probabilities = torch.log_softmax(output.logits, dim=-1)
+        chosen = log_probabilities.gather(-1, part["actions"][..., None]).squeeze(-1)
+        every = torch.ones_like(chosen, dtype=torch.bool)
+        return {
+            "policy": losses.policy_gradient(
+                chosen, part["log_probabilities"], part["advantages"], every, self.training.clip
+            ),
+            "value": self.training.value * losses.value_error(output.value, part["returns"], every),
+            "entropy": -losses.entropy(output.logits, every),
+        }
+
+    def _collect(self, random: torch.Generator) -> tuple[dict[str, Tensor], RolloutStatistics]:
+        kept: dict[str, list[Tensor]] = {}
+        totals: list[NDArray[np.float64]] = []
+        successes = 0
+        for _ in range(self.training.steps):
+            images = torch.from_numpy(np.stack([worlds.images for worlds in self.worlds]))
+            with torch.no_grad():
+                output = self.teachers(images)
+            log_probabilities = torch.log_softmax(output.logits, dim=-1)
+            flat = log_probabilities.flatten(0, 1).exp()
+            actions = torch.multinomial(flat, 1, generator=random).view(images.shape[:2])
+            chosen = log_probabilities.gather(-1, actions[..., None]).squeeze(-1)
+            for k, worlds in enumerate(self.worlds):
+                worlds.step(actions[k].numpy())
+            led_to = np.stack([worlds.images for worlds in self.worlds])
+            with torch.no_grad():  # the value of where the step led, before any reset
+                after = self.teachers(torch.from_numpy(led_to)).value
+            frame = {
+                "images": images,
+                "actions": actions,
+                "log_probabilities": chosen,
+                "values": output.value,
+                "next_values": after,
+                "rewards": _stacked([worlds.rewards for worlds in self.worlds]),
+                "done": _stacked([worlds.done for worlds in self.worlds]),
+                "ended": _stacked([worlds.status > 0 for worlds in self.worlds]),
+            }
+            for name, value in frame.items():
+                kept.setdefault(name, []).append(value)
+            for worlds in self.worlds:
+                statistics = worlds.finished()
+                totals.append(statistics.reward)
+                successes += int(statistics.success.sum())
+                worlds.reset(worlds.status > 0)
+        every = np.concatenate(totals)
+        return {name: torch.stack(values) for name, values in kept.items()}, RolloutStatistics(
+            episodes=every.size,
+            success=successes / max(every.size, 1),
+            precision=0.0,  # teachers have no termination signal
+            recall=0.0,
+            reward=float(every.mean()) if every.size else 0.0,
+        )
+
+    def advise(self, worlds: Worlds) -> NDArray[np.float32]:
+        """What each world's teacher would do there: probabilities (worlds, actions)."""
+        matches = (worlds.subtasks[:, None] == self.codes[None]).all(axis=2)  # (worlds, K)
+        task = torch.from_numpy(matches.argmax(axis=1))
+        with torch.no_grad():
+            advice = self.teachers.advise(torch.from_numpy(worlds.images), task)
+        return advice.numpy()
+
+    def snapshot(self) -> dict[str, Tensor]:
+        tensors = {f"teachers.{k}": v for k, v in self.teachers.state_dict().items()}
+        moments = checkpoint.optimizer_tensors(self.optimizer)
+        tensors |= {f"optimizer.{k}": v for k, v in moments.items()}
+        for k, worlds in enumerate(self.worlds):
+            arrays = worlds.snapshot().items()
+            tensors |= {f"worlds-{k}.{name}": torch.from_numpy(array) for name, array in arrays}
+        return tensors
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        parts: dict[str, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            part, _, name = key.partition(".")
+            parts.setdefault(part, {})[name] = value
+        self.teachers.load_state_dict(parts["teachers"])
+        checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
+        for k, worlds in enumerate(self.worlds):
+            worlds.restore({name: v.numpy() for name, v in parts[f"worlds-{k}"].items()})
+
+
+def _stacked(arrays: Sequence[NDArray[Any]]) -> Tensor:
+    return torch.from_numpy(np.stack(arrays))
+
+
+def _join(part: Tensor) -> Tensor:
+    """Time steps of each subtask side by side: (t, K, n, ...) to (K, t * n, ...)."""
+    return part.transpose(0, 1).flatten(1, 2)
