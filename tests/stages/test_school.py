@@ -1,0 +1,78 @@
+"""The school of RL teachers: it learns, advises each world rightly, and goes on exactly."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from errands.config import SkillTraining, Stage, skill_training
+from errands.stages.skill import SkillTrainer
+from errands.stages.teacher import School
+from errands.worlds.spec import GRID
+from errands.worlds.vector import Worlds, skill_tasks
+
+
+@pytest.fixture
+def training() -> SkillTraining:
+    base = skill_training("grid", "independent", "debug", teacher="rl")
+    frames = 30 * 2 * base.steps  # of one iteration of 30 teachers with 2 worlds each
+    return replace(
+        base, teacher_worlds=2, teachers=Stage(2 * frames, 1e-3, 1e-3, 0.01), worlds=8, minibatch=4
+    )
+
+
+def test_an_iteration_moves_every_teacher(training: SkillTraining) -> None:
+    school = School(GRID, training, seed=0)
+    before = school.teachers.into.weight.detach().clone()
+    losses, statistics = school.iterate(torch.Generator().manual_seed(0), 1e-3, 0.01)
+    moved = (school.teachers.into.weight - before).abs().sum(dim=(1, 2))
+    assert (moved > 0).all()
+    assert set(losses) == {"policy", "value", "entropy"}
+    assert 0.0 <= statistics.success <= 1.0
+
+
+def test_worlds_are_advised_by_the_teacher_of_their_subtask(training: SkillTraining) -> None:
+    school = School(GRID, training, seed=0)
+    worlds = Worlds(GRID, 40, skill_tasks(GRID, "independent", "train"), GRID.skill)
+    worlds.reset()
+    advice = school.advise(worlds)
+    assert advice.shape == (40, 13)
+    for i in range(0, 40, 7):
+        (task,) = np.flatnonzero((school.codes == worlds.subtasks[i]).all(axis=1))
+        image = torch.from_numpy(worlds.images[i]).expand(30, 1, -1, -1, -1)
+        with torch.no_grad():
+            alone = torch.softmax(school.teachers(image).logits[task, 0], dim=0)
+        assert np.allclose(advice[i], alone.numpy(), atol=1e-6)
+
+
+def test_a_run_with_teachers_goes_on_exactly(training: SkillTraining, tmp_path: Path) -> None:
+    """Stopped once among the teachers and once after them."""
+    whole = SkillTrainer(training)
+    stages = [whole.iterate().stage for _ in range(5)]
+    assert stages == ["teachers", "teachers", "distill", "distill", "distill"]
+
+    parts = SkillTrainer(training)
+    for until in (1, 3, 5):
+        while parts.lessons + parts.iteration < until:
+            parts.iterate()
+        parts.save(tmp_path)
+        parts = SkillTrainer(training)
+        assert parts.resume(tmp_path) == []
+    for ours, theirs in zip(whole.skill.parameters(), parts.skill.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert whole.school is not None
+    assert parts.school is not None
+    taught = zip(
+        whole.school.teachers.parameters(), parts.school.teachers.parameters(), strict=True
+    )
+    assert all(torch.equal(ours, theirs) for ours, theirs in taught)
+
+
+def test_the_advice_reaches_the_student(training: SkillTraining) -> None:
+    trainer = SkillTrainer(training)
+    assert trainer.school is not None
+    frames, _ = trainer.rollout.collect(trainer.skill, trainer.sampling, teacher=True)
+    assert torch.allclose(frames.optimal.sum(-1), torch.ones(()), atol=1e-5)
+    assert (frames.optimal > 0).all()  # the planner would rule actions out
