@@ -88,10 +88,12 @@ class FactorisedLinear(nn.Module):
 class FactorisedLSTM(nn.Module):
     """An LSTM cell whose gates' weights are factorised and predicted like `FactorisedLinear`'s."""
 
-    def __init__(self, size_in: int, hidden: int, condition: int, factors: int) -> None:
+    def __init__(
+        self, size_in: int, hidden: int, condition: int, factors: int, narrow: int = 0
+    ) -> None:
         super().__init__()
         self.hidden = hidden
-        self.gates = FactorisedLinear(size_in + hidden, 4 * hidden, condition, factors)
+        self.gates = FactorisedLinear(size_in + hidden, 4 * hidden, condition, factors, narrow)
         with torch.no_grad():  # remember by default
             self.gates.out.bias[hidden : 2 * hidden] = 1.0
 

@@ -39,7 +39,7 @@ class SkillNetwork:
     conv3: int = 128  # grid, pooled view only, 3x3
     hidden: int = 256  # grid: FC; paper: 256
     factors: int = 256  # of factorised layers; the paper does not say
-    narrow: int = 4  # numbers of phi(g) that reach the grid's factorised layer; paper preset: all
+    narrow: int = 4  # numbers of phi(g) that reach the factorised layer; paper preset: all
     lstm: int = 64  # block
 
 
@@ -188,7 +188,9 @@ class BlockSkill(Skill):
         self.conv2 = nn.Conv2d(16, 32, 1)
         self.conv3 = PredictedConv(32, 32, network.embedding)
         self.conv4 = nn.Conv2d(32, 32, 5, stride=2)  # 15 -> 6
-        self.lstm = FactorisedLSTM(32 * 6 * 6, network.lstm, network.embedding, network.factors)
+        self.lstm = FactorisedLSTM(
+            32 * 6 * 6, network.lstm, network.embedding, network.factors, network.narrow
+        )
         # Twice to three times as fast on a CPU as the default layout.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
