@@ -210,16 +210,15 @@ def training_speed() -> str:
 
 
 def presets() -> str:
-    """How the presets train; `paper` and `debug` are the same in both worlds."""
-    grid, block, paper, debug = (
-        skill_training(*choice)
-        for choice in (
-            ("grid", "independent", "fast"),
-            ("block", "independent", "fast"),
-            ("grid", "independent", "paper"),
-            ("grid", "independent", "debug"),
-        )
-    )
+    """How the presets train, in each world; counted subtasks have a column where they differ."""
+    columns = {
+        "`fast`, grid": skill_training("grid", "independent", "fast"),
+        "`fast`, grid, counted": skill_training("grid", "inter-extrapolation", "fast"),
+        "`fast`, block": skill_training("block", "independent", "fast"),
+        "`paper`, grid": skill_training("grid", "independent", "paper"),
+        "`paper`, block": skill_training("block", "independent", "paper"),
+        "`debug`": skill_training("grid", "independent", "debug"),
+    }
 
     def stage(of: Stage) -> str:
         falls = f" to {of.final_rate:g}" if of.final_rate != of.learning_rate else ""
@@ -229,6 +228,9 @@ def presets() -> str:
         "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
         "worlds a minibatch": lambda t: str(t.minibatch),
         "optimizer": lambda t: {"adam": "Adam", "rmsprop": "RMSProp"}[t.optimizer],
+        "RL teachers: frames, learning rate": lambda t: (
+            stage(t.teachers) if t.world == "grid" else NOTHING
+        ),
         "distill: frames, learning rate": lambda t: stage(t.distill),
         "fine-tune: frames, learning rate": lambda t: stage(t.finetune),
         "entropy, falling to 0 half-way": lambda t: f"{t.finetune.entropy:g}",
@@ -236,9 +238,8 @@ def presets() -> str:
         "curriculum": lambda t: "yes" if t.curriculum else "no",
         "frames between validations": lambda t: f"{t.validate_every:,}",
     }
-    columns = grid, block, paper, debug
-    rows = [[name, *(say(column) for column in columns)] for name, say in lines.items()]
-    return table(["", "`fast`, grid", "`fast`, block", "`paper`", "`debug`"], rows, left=5)
+    rows = [[name, *map(say, columns.values())] for name, say in lines.items()]
+    return table(["", *columns], rows, left=1 + len(columns))
 
 
 def comments(of: type) -> dict[str, str]:
