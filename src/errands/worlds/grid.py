@@ -10,7 +10,7 @@ from errands.language.vocabulary import PICK_UP, TRANSFORM
 from errands.worlds.events import COLUMN_STEPS, ROW_STEPS
 from errands.worlds.kernel import kernel
 from errands.worlds.record import Records
-from errands.worlds.spec import EMPTY, MAP_SIZE, Rules
+from errands.worlds.spec import MAP_SIZE, WALL, Rules
 from errands.worlds.state import World
 from errands.worlds.step import act_on, forget_deed, is_over, live_on, move_to
 
@@ -67,11 +67,14 @@ def act(world: World, action: int, rules: Rules) -> None:
 def observe(world: World, out: NDArray[np.uint8]) -> None:
     """Write the planes of what is where."""
     out[:] = 0
-    for row in range(MAP_SIZE):
-        for column in range(MAP_SIZE):
-            tile = world.tiles[row, column]
-            if tile != EMPTY:
-                out[tile, row, column] = 1
+    for k in range(MAP_SIZE):  # the border is always wall
+        out[WALL, 0, k] = out[WALL, MAP_SIZE - 1, k] = 1
+        out[WALL, k, 0] = out[WALL, k, MAP_SIZE - 1] = 1
+    for row in range(1, MAP_SIZE - 1):
+        for column in range(1, MAP_SIZE - 1):
+            # Written without a branch: an empty cell writes to the agent's plane, cleared below.
+            out[world.tiles[row, column], row, column] = 1
+    out[AGENT_PLANE] = 0
     out[AGENT_PLANE, world.row, world.column] = 1
 
 
