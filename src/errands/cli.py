@@ -159,3 +159,7 @@ def _one_line(box: str) -> str:
         if part.startswith("Perhaps you meant"):
             message += f"; did you mean {part.split(':')[1].split()[0]}?"
     return message[:1].lower() + message[1:].rstrip(".")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

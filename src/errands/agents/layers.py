@@ -44,7 +44,8 @@ class SubtaskEmbedding(nn.Module):
         embedded: Tensor = self(subtasks)
         if not self.training or not self.noise:
             return embedded
-        return embedded + self.noise * torch.randn_like(embedded)
+        # Drawn on the CPU, whose random numbers a checkpoint keeps.
+        return embedded + self.noise * torch.randn(embedded.shape).to(embedded)
 
 
 class PredictedConv(nn.Module):

@@ -30,7 +30,9 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill:
     """A shipped agent by name ("grid/skill-independent"), or one from a run's folder (a Path)."""
     folder = name if isinstance(name, Path) else PRETRAINED / name
     if not isinstance(name, Path) and name not in shipped_agents():
-        raise ValueError(f"no agent '{name}' is shipped; {suggest(name, shipped_agents())}")
+        known = shipped_agents()
+        hint = suggest(name, known) if known else "there are none yet"
+        raise ValueError(f"no agent '{name}' is shipped; {hint}")
     weights, description = load_agent(folder)
     try:
         if description["kind"] != "skill":

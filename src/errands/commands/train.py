@@ -1,5 +1,6 @@
 """`errands train`: learn an agent."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -75,7 +76,8 @@ class TrainSkill:
             teacher=self.teacher,
             seed=self.seed,
         )
-        console = Console(stderr=True)
+        is_first = os.environ.get("RANK", "0") == "0"  # torchrun: one process tells for all
+        console = Console(stderr=True, quiet=not is_first)
         columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}")
         # A run that is refused leaves its one line alone, so nothing stays until the first report.
         bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)

@@ -1,6 +1,6 @@
 """More processes on one training run: each has its own worlds, all share the same gradients.
 
-Start it with `torchrun --nproc-per-node N -m errands.cli train skill ...`; alone, it does nothing.
+Start it with `torchrun --nproc-per-node N --no-python errands train skill ...`.
 """
 
 import os

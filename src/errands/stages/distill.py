@@ -20,6 +20,6 @@ def distillation_losses(
         "termination": training.termination
         * losses.termination(output.termination, frames.finished, training.positive_weight),
     }
-    if skill.network.counted:  # how often it was done is told by the teacher, too
+    if output.deed is not output.termination:  # a counter: the teacher says when to count
         terms["deed"] = training.termination * losses.termination(output.deed, frames.deeds)
     return terms
