@@ -102,6 +102,7 @@ def test_stages_follow_one_another_and_rates_fall() -> None:
     reports = []
     while not trainer.finished:
         reports.append(trainer.iterate())
+        assert trainer.optimizer.param_groups[0]["lr"] == reports[-1].learning_rate
     assert [report.stage for report in reports] == ["distill"] * 3 + ["finetune"] * 3
     assert [report.frames for report in reports] == [k * ITERATION for k in range(1, LENGTH + 1)]
     falling = [1e-2, 1e-2 - 5e-3 / 3, 1e-2 - 10e-3 / 3]
