@@ -44,13 +44,16 @@ def train(
 ) -> SkillTrainer:
     """Begin or go on with a run. Ctrl-C ends and saves the iteration before it is passed on."""
     distributed.join()
-    _claim(folder, training)
+    is_first = distributed.rank() == 0  # of several processes, one alone writes
+    if is_first:
+        _claim(folder, training)
     trainer = SkillTrainer(training, device)
     for complaint in trainer.resume(folder):
         on_message(f"{complaint}; going on from the previous checkpoint")
     if trainer.frames:
         on_message(f"going on from frame {trainer.frames:,}")
-    _forget_lines_after(folder / LOG, trainer.frames)
+    if is_first:
+        _forget_lines_after(folder / LOG, trainer.frames)
     journal = Journal(folder, trainer)
     between = True  # iterations: half of one could not go on exactly, so it is never saved
     try:

@@ -254,10 +254,11 @@ class SkillTrainer:
         self.skill.load_state_dict(parts["model"])
         self.average.load_state_dict(parts["average"])
         checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
-        self.rollout.restore(parts["rollout"])
-        self.sampling.set_state(tensors["sampling"])
         torch.set_rng_state(tensors["noise"])
-        checkpoint.restore_generator(self.shuffling, facts["shuffling"])
+        if distributed.rank() == 0:  # who wrote it; others keep to worlds of their own
+            self.rollout.restore(parts["rollout"])
+            self.sampling.set_state(tensors["sampling"])
+            checkpoint.restore_generator(self.shuffling, facts["shuffling"])
         self.curriculum.restore(facts["curriculum"])
         self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
         if self.school:
