@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch import nn
 from errands.learning import distributed
 
 PROCESS = """
-import hashlib
+import hashlib, pathlib, sys
 import torch
 from torch import nn
 from errands.learning import distributed
@@ -27,9 +28,15 @@ distributed.average_gradients(model)
 assert model.bias.grad is None
 print(rank, model.weight.grad.tolist())
 
+folder = pathlib.Path(sys.argv[1])
 trainer = SkillTrainer(tiny())
-for _ in range(2):
-    trainer.iterate()
+trainer.iterate()
+if rank == 0:
+    trainer.save(folder)
+torch.distributed.barrier()
+trainer = SkillTrainer(tiny())
+trainer.resume(folder)
+trainer.iterate()
 for vector in (nn.utils.parameters_to_vector(trainer.skill.parameters()).detach().numpy(),
                trainer.rollout.worlds.images):
     print(hashlib.sha256(vector.tobytes()).hexdigest())
@@ -55,8 +62,11 @@ def test_one_process_under_torchrun_is_alone_too(monkeypatch: pytest.MonkeyPatch
     assert not torch.distributed.is_initialized()
 
 
-def test_two_processes_share_what_they_learn() -> None:
-    """Gradients become their mean; trained on different worlds, the weights stay the same."""
+def test_two_processes_share_what_they_learn(tmp_path: Path) -> None:
+    """Gradients become their mean; trained on different worlds, the weights stay the same.
+
+    So they do when both go on from the one checkpoint that the first has written.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -64,7 +74,7 @@ def test_two_processes_share_what_they_learn() -> None:
     paths = os.pathsep.join(path for path in sys.path if path)
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", PROCESS],
+            [sys.executable, "-c", PROCESS, str(tmp_path)],
             env={
                 **os.environ,
                 **meeting,

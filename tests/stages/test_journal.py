@@ -16,6 +16,7 @@ import torch
 
 from errands.agents.load import load
 from errands.config import SkillTraining, Stage
+from errands.learning import distributed
 from errands.learning.checkpoint import PREVIOUS, RESUME, DamagedFile
 from errands.learning.rollout import SkillRollout
 from errands.stages import journal
@@ -268,6 +269,16 @@ def test_a_damaged_log_loses_only_its_damaged_lines(tmp_path: Path) -> None:
     run(tmp_path)
     frames = [line["frames"] for line in lines_of(tmp_path)]
     assert frames == [k * ITERATION for k in range(1, LENGTH + 1)]
+
+
+def test_only_the_first_of_several_processes_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributed, "rank", lambda: 1)
+    trainer, messages = run(tmp_path / "run")
+    assert trainer.finished
+    assert messages == []
+    assert not (tmp_path / "run").exists()
 
 
 # Of a process that is killed: long enough to be met while it is at work.
