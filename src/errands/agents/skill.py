@@ -1,5 +1,6 @@
 """The parameterized skill: (observation, subtask) to action, termination and value (paper, 3)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -18,6 +19,11 @@ from errands.agents.layers import (
 
 Memory = tuple[Tensor, ...]  # what a skill carries from step to step, (B, ...) each
 MOST_REPEATS = 7
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "relu": F.relu,
+    "none": lambda x: x,
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class SkillNetwork:
     noise: float = 0.1  # added to phi(g) while training; paper preset: none
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 8  # grid, predicted 1x1; paper: 3
+    # grid: what follows conv1. Bounded, the codes of all objects are alike; paper preset: relu
+    activation: Literal["tanh", "relu", "none"] = "tanh"
     same_eyes: bool = True  # grid: conv1 sees both observations with the same weights; paper: no
     conv2: int = 16  # grid, 1x1; paper: 64
     conv3: int = 128  # grid, pooled view only, 3x3
@@ -160,7 +168,7 @@ class GridSkill(Skill):
             x = F.relu(self.conv2(x))
             x = centre_on_agent(x, agent, self.SIZE).flatten(1)
             return F.relu(self.mix(F.relu(self.fc(x, embedded))))
-        x = F.relu(x).transpose(1, 2)
+        x = x.transpose(1, 2)
         x = F.pad(x.reshape(*x.shape[:2], self.SIZE, self.SIZE), (1, 1, 1, 1))
         x = F.relu(self.conv2(x.movedim(1, -1))).movedim(-1, 1)
         x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2)
@@ -172,9 +180,11 @@ class GridSkill(Skill):
             planes.flatten(2).transpose(1, 2).to(embedded.dtype) for planes in (image, before)
         )
         if not self.network.same_eyes:
-            return self.conv1(torch.cat((now, then), dim=2), embedded)  # type: ignore[no-any-return]
-        both = self.conv1(torch.cat((now, then), dim=1), embedded)  # (B, 2 * cells, channels)
-        return torch.cat(both.chunk(2, dim=1), dim=2)
+            told = self.conv1(torch.cat((now, then), dim=2), embedded)
+        else:
+            both = self.conv1(torch.cat((now, then), dim=1), embedded)  # (B, 2 * cells, channels)
+            told = torch.cat(both.chunk(2, dim=1), dim=2)
+        return ACTIVATIONS[self.network.activation](told)
 
 
 class BlockSkill(Skill):
