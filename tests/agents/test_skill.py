@@ -137,7 +137,7 @@ def test_the_same_eyes_see_both_observations() -> None:
     """Of any cell, conv1 tells of the observation before what it would have told of it then."""
     skill = randomised(SMALL)
     assert isinstance(skill, GridSkill)
-    image, before = images_of(skill)[:2]
+    image, before, other = images_of(skill)[:3]
     embedded = skill.embedding(subtasks_of()[0])
     both = skill._tell_apart(image, before, embedded)
     swapped = skill._tell_apart(before, image, embedded)
@@ -145,8 +145,9 @@ def test_the_same_eyes_see_both_observations() -> None:
     assert both.shape == (WORLDS_IN_BATCH, 100, 2 * channels)
     torch.testing.assert_close(both[..., :channels], swapped[..., channels:])
     torch.testing.assert_close(both[..., channels:], swapped[..., :channels])
-    cells = image.flatten(2).transpose(1, 2).float()
-    torch.testing.assert_close(both[..., :channels], skill.conv1(cells, embedded))
+    changed = skill._tell_apart(image, other, embedded)
+    torch.testing.assert_close(both[..., :channels], changed[..., :channels])
+    assert not torch.equal(both[..., channels:], changed[..., channels:])
 
 
 def test_first_observation_stands_for_the_one_before_it() -> None:
