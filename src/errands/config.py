@@ -112,6 +112,7 @@ def skill_training(
                 around_one=False,
                 noise=0.0,
                 narrow=0,
+                blur=0.0,
                 activation="relu",
                 same_eyes=False,
                 view="pooled",

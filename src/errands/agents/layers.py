@@ -41,11 +41,12 @@ class SubtaskEmbedding(nn.Module):
 
     def noisy(self, subtasks: Tensor) -> Tensor:
         """The same with noise, while training."""
-        embedded: Tensor = self(subtasks)
-        if not self.training or not self.noise:
-            return embedded
-        # Drawn on the CPU, whose random numbers a checkpoint keeps.
-        return embedded + self.noise * torch.randn(embedded.shape).to(embedded)
+        return with_noise(self(subtasks), self.noise * self.training)
+
+
+def with_noise(x: Tensor, deviation: float) -> Tensor:
+    """Noise is drawn on the CPU, whose random numbers a checkpoint keeps."""
+    return x + deviation * torch.randn(x.shape).to(x) if deviation else x
 
 
 class PredictedConv(nn.Module):
@@ -66,23 +67,34 @@ class PredictedConv(nn.Module):
 class FactorisedLinear(nn.Module):
     """y = W' diag(phi(g)) W x + b. The predicted diagonal starts near 1: a plain layer.
 
-    `narrow` lets only so many numbers of the condition through to the diagonal. Wide enough to tell
-    verbs apart but not objects, it leaves objects to the layers that look for them, and what was
-    learned of a verb holds for objects that it was never trained with.
+    `narrow` lets only so many numbers of the condition through to the diagonal; with `blur` they
+    are bounded and, while training, blurred. They can tell verbs apart but hardly objects, so
+    objects are left to the layers that look for them, and what was learned of a verb holds for
+    objects that it was never trained with.
     """
 
     def __init__(
-        self, size_in: int, size_out: int, condition: int, factors: int, narrow: int = 0
+        self,
+        size_in: int,
+        size_out: int,
+        condition: int,
+        factors: int,
+        narrow: int = 0,
+        blur: float = 0.0,
     ) -> None:
         super().__init__()
         self.into = nn.Linear(size_in, factors, bias=False)
         self.narrow = nn.Linear(condition, narrow) if narrow else nn.Identity()
+        self.blur = blur if narrow else 0.0
         self.diagonal = nn.Linear(narrow or condition, factors)
         self.out = nn.Linear(factors, size_out)
         nn.init.ones_(self.diagonal.bias)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
-        diagonal = self.diagonal(self.narrow(condition))
+        condition = self.narrow(condition)
+        if self.blur:
+            condition = with_noise(torch.tanh(condition), self.blur * self.training)
+        diagonal = self.diagonal(condition)
         return self.out(self.into(x) * diagonal)  # type: ignore[no-any-return]
 
 
@@ -90,11 +102,19 @@ class FactorisedLSTM(nn.Module):
     """An LSTM cell whose gates' weights are factorised and predicted like `FactorisedLinear`'s."""
 
     def __init__(
-        self, size_in: int, hidden: int, condition: int, factors: int, narrow: int = 0
+        self,
+        size_in: int,
+        hidden: int,
+        condition: int,
+        factors: int,
+        narrow: int = 0,
+        blur: float = 0.0,
     ) -> None:
         super().__init__()
         self.hidden = hidden
-        self.gates = FactorisedLinear(size_in + hidden, 4 * hidden, condition, factors, narrow)
+        self.gates = FactorisedLinear(
+            size_in + hidden, 4 * hidden, condition, factors, narrow, blur
+        )
         with torch.no_grad():  # remember by default
             self.gates.out.bias[hidden : 2 * hidden] = 1.0
 

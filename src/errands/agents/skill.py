@@ -48,6 +48,7 @@ class SkillNetwork:
     hidden: int = 256  # grid: FC; paper: 256
     factors: int = 256  # of factorised layers; the paper does not say
     narrow: int = 4  # numbers of phi(g) that reach the factorised layer; paper preset: all
+    blur: float = 0.2  # noise of these while training, when they are bounded; paper preset: neither
     lstm: int = 64  # block
 
 
@@ -121,7 +122,9 @@ class GridSkill(Skill):
             # Kernels of 1x1 with a padding of 1, as the earlier version lists them: 12, 14, then 7.
             self.conv3 = nn.Conv2d(network.conv2, network.conv3, 3, padding=1)
             flat = 7 * 7 * network.conv3
-        self.fc = FactorisedLinear(flat, network.hidden, condition, network.factors, network.narrow)
+        self.fc = FactorisedLinear(
+            flat, network.hidden, condition, network.factors, network.narrow, network.blur
+        )
         if network.counted:
             self.count_wanted = nn.Linear(condition, 1)
             self.sharpness = nn.Parameter(torch.tensor(4.0))
@@ -199,7 +202,12 @@ class BlockSkill(Skill):
         self.conv3 = PredictedConv(32, 32, network.embedding)
         self.conv4 = nn.Conv2d(32, 32, 5, stride=2)  # 15 -> 6
         self.lstm = FactorisedLSTM(
-            32 * 6 * 6, network.lstm, network.embedding, network.factors, network.narrow
+            32 * 6 * 6,
+            network.lstm,
+            network.embedding,
+            network.factors,
+            network.narrow,
+            network.blur,
         )
         # Twice to three times as fast on a CPU as the default layout.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
