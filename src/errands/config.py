@@ -92,6 +92,7 @@ def skill_training(
     if counted:
         base = replace(
             base,
+            network=replace(network, narrow=4),
             distill=Stage(2_500_000, 1e-3, 2e-4),
             finetune=Stage(1_500_000, 2e-4, 2e-5, entropy=0.003),
         )
@@ -111,8 +112,6 @@ def skill_training(
                 network,
                 around_one=False,
                 noise=0.0,
-                narrow=0,
-                blur=0.0,
                 activation="relu",
                 same_eyes=False,
                 view="pooled",

@@ -67,10 +67,9 @@ class PredictedConv(nn.Module):
 class FactorisedLinear(nn.Module):
     """y = W' diag(phi(g)) W x + b. The predicted diagonal starts near 1: a plain layer.
 
-    `narrow` lets only so many numbers of the condition through to the diagonal; with `blur` they
-    are bounded and, while training, blurred. They can tell verbs apart but hardly objects, so
-    objects are left to the layers that look for them, and what was learned of a verb holds for
-    objects that it was never trained with.
+    `narrow` lets only so many numbers of the condition through to the diagonal: enough to tell
+    verbs apart, too few for all objects. They stay linear in the condition: bounded by a tanh, what
+    is known of a verb and of an object no longer adds up, and unseen subtasks fail.
     """
 
     def __init__(
@@ -80,21 +79,16 @@ class FactorisedLinear(nn.Module):
         condition: int,
         factors: int,
         narrow: int = 0,
-        blur: float = 0.0,
     ) -> None:
         super().__init__()
         self.into = nn.Linear(size_in, factors, bias=False)
         self.narrow = nn.Linear(condition, narrow) if narrow else nn.Identity()
-        self.blur = blur if narrow else 0.0
         self.diagonal = nn.Linear(narrow or condition, factors)
         self.out = nn.Linear(factors, size_out)
         nn.init.ones_(self.diagonal.bias)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
-        condition = self.narrow(condition)
-        if self.blur:
-            condition = with_noise(torch.tanh(condition), self.blur * self.training)
-        diagonal = self.diagonal(condition)
+        diagonal = self.diagonal(self.narrow(condition))
         return self.out(self.into(x) * diagonal)  # type: ignore[no-any-return]
 
 
@@ -108,13 +102,10 @@ class FactorisedLSTM(nn.Module):
         condition: int,
         factors: int,
         narrow: int = 0,
-        blur: float = 0.0,
     ) -> None:
         super().__init__()
         self.hidden = hidden
-        self.gates = FactorisedLinear(
-            size_in + hidden, 4 * hidden, condition, factors, narrow, blur
-        )
+        self.gates = FactorisedLinear(size_in + hidden, 4 * hidden, condition, factors, narrow)
         with torch.no_grad():  # remember by default
             self.gates.out.bias[hidden : 2 * hidden] = 1.0
 

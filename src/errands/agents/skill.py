@@ -20,7 +20,6 @@ from errands.agents.layers import (
 Memory = tuple[Tensor, ...]  # what a skill carries from step to step, (B, ...) each
 MOST_REPEATS = 7
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
     "relu": F.relu,
     "none": lambda x: x,
 }
@@ -40,15 +39,13 @@ class SkillNetwork:
     noise: float = 0.1  # added to phi(g) while training; paper preset: none
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 8  # grid, predicted 1x1; paper: 3
-    # grid: what follows conv1. Bounded, the codes of all objects are alike; paper preset: relu
-    activation: Literal["tanh", "relu", "none"] = "tanh"
+    activation: Literal["relu", "none"] = "none"  # grid: what follows conv1; paper preset: relu
     same_eyes: bool = True  # grid: conv1 sees both observations with the same weights; paper: no
     conv2: int = 16  # grid, 1x1; paper: 64
     conv3: int = 128  # grid, pooled view only, 3x3
     hidden: int = 256  # grid: FC; paper: 256
     factors: int = 256  # of factorised layers; the paper does not say
-    narrow: int = 4  # numbers of phi(g) that reach the factorised layer; paper preset: all
-    blur: float = 0.2  # noise of these while training, when they are bounded; paper preset: neither
+    narrow: int = 0  # numbers of phi(g) that reach the factorised layer; 0: all, as in the paper
     lstm: int = 64  # block
 
 
@@ -122,9 +119,7 @@ class GridSkill(Skill):
             # Kernels of 1x1 with a padding of 1, as the earlier version lists them: 12, 14, then 7.
             self.conv3 = nn.Conv2d(network.conv2, network.conv3, 3, padding=1)
             flat = 7 * 7 * network.conv3
-        self.fc = FactorisedLinear(
-            flat, network.hidden, condition, network.factors, network.narrow, network.blur
-        )
+        self.fc = FactorisedLinear(flat, network.hidden, condition, network.factors, network.narrow)
         if network.counted:
             self.count_wanted = nn.Linear(condition, 1)
             self.sharpness = nn.Parameter(torch.tensor(4.0))
@@ -207,7 +202,6 @@ class BlockSkill(Skill):
             network.embedding,
             network.factors,
             network.narrow,
-            network.blur,
         )
         # Twice to three times as fast on a CPU as the default layout.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
