@@ -89,7 +89,7 @@ def skill_training(
     if world == "block":
         network = replace(network, world="block", objects=7, actions=9)
     base = SkillTraining(world, scenario, analogy, teacher, preset, seed, network)
-    if counted:
+    if counted and world == "grid":
         base = replace(
             base,
             network=replace(network, narrow=4),
