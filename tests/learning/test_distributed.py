@@ -62,6 +62,7 @@ def test_one_process_under_torchrun_is_alone_too(monkeypatch: pytest.MonkeyPatch
     assert not torch.distributed.is_initialized()
 
 
+@pytest.mark.slow
 def test_two_processes_share_what_they_learn(tmp_path: Path) -> None:
     """Gradients become their mean; trained on different worlds, the weights stay the same.
 
@@ -91,7 +92,7 @@ def test_two_processes_share_what_they_learn(tmp_path: Path) -> None:
     try:
         told = []
         for rank, process in enumerate(processes):
-            said, complained = process.communicate(timeout=120)
+            said, complained = process.communicate(timeout=300)
             assert process.returncode == 0, complained
             gradients, weights, worlds = said.splitlines()
             assert gradients == f"{rank} [[1.5, 15.0]]"
