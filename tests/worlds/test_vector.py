@@ -292,3 +292,25 @@ def test_a_snapshot_goes_on_exactly_where_it_was_taken(spec: WorldSpec) -> None:
     first = go_on(60)
     worlds.restore(kept)
     assert_same(first, go_on(60))
+
+
+def test_renewing_steps_and_resets_in_one_call() -> None:
+    """A batch that renews itself sees what one that is reset after each end sees."""
+    once, twice = (Worlds(GRID, 50, list_tasks(GRID, "train", (1, 2), step_limit=7)) for _ in "ab")
+    for worlds in (once, twice):
+        worlds.seed(3)
+        worlds.reset()
+    draw = np.random.default_rng(0)
+    renewed = 0
+    for _ in range(40):
+        actions = draw.integers(0, 13, 50)
+        over = twice.status > 0
+        renewed += int(over.sum())
+        once.step(actions, renew=True)
+        twice.step(actions)
+        twice.reset(over)
+        for name in ("images", "tokens", "mask", "rewards", "status"):
+            assert (getattr(once, name) == getattr(twice, name)).all(), name
+        assert (once.privileged == twice.privileged).all()
+        assert (once.finished().reward == twice.finished().reward).all()
+    assert renewed > 100

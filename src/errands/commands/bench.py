@@ -93,8 +93,7 @@ def measure(world: str, batch: int, seconds: float) -> dict[str, Any]:
     def advance() -> int:
         nonlocal turn
         turn = (turn + 1) % ACTION_DRAWS
-        worlds.step(actions[turn])
-        worlds.reset(worlds.status != 0)
+        worlds.step(actions[turn], renew=True)
         return batch
 
     rate = steps_per_second(advance, seconds)

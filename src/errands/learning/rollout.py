@@ -114,7 +114,7 @@ class SkillRollout:
             achieved = worlds.privileged["achieved"].copy()
             keep(actions=action, log_probabilities=log_probability, values=output.value.cpu())
             keep(signals=output.termination.cpu() > 0)
-            worlds.step(action.numpy())
+            worlds.step(action.numpy(), renew=True)
             ended = (worlds.status > 0) & ~ended_before
             keep(rewards=worlds.rewards.copy(), done=worlds.done & ended, ended=ended)
             if ended.any():
@@ -123,7 +123,6 @@ class SkillRollout:
                 rewards_of_ended.append(statistics.reward[fresh])
                 successes += int(statistics.success[fresh].sum())
             self.deeds = ((worlds.privileged["achieved"] > achieved) | worlds.done) & ~ended_before
-            worlds.reset(ended_before)
             self.begins = ended_before
         stacked = {name: torch.stack(values) for name, values in kept.items()}
         signals = stacked.pop("signals")

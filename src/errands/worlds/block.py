@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from errands.language.vocabulary import PICK_UP, TRANSFORM
 from errands.worlds.kernel import kernel
+from errands.worlds.layout import Tasks, begin_world
 from errands.worlds.raycast import RayTables, render_view
 from errands.worlds.record import Records
 from errands.worlds.spec import Rules
 from errands.worlds.state import World
-from errands.worlds.step import act_on, forget_deed, is_over, live_on, move_to
+from errands.worlds.step import RUNNING, act_on, forget_deed, is_over, live_on, move_to
 
 # North, east, south, west: the order of headings, clockwise.
 AHEAD_ROW = np.array([-1, 0, 1, 0])
@@ -86,15 +87,23 @@ def step_all(
     actions: NDArray[np.int64],
     rules: Records,
     ranges: Records,
+    tasks: Tasks,
+    renew: bool,
     tables: RayTables,
     atlas: NDArray[np.uint8],
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
     rewards: NDArray[np.float32],
     status: NDArray[np.uint8],
     images: NDArray[np.uint8],
 ) -> None:
-    """Step every world and render it."""
+    """Step every world and render it; with `renew`, where an episode has ended, begin another."""
     for i in numba.prange(actions.size):
-        if not is_over(worlds[i]):
-            act(worlds[i], actions[i], rules[0])
-        rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
+        if renew and is_over(worlds[i]):
+            begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks, tokens[i], mask[i])
+            rewards[i], status[i] = 0.0, RUNNING
+        else:
+            if not is_over(worlds[i]):
+                act(worlds[i], actions[i], rules[0])
+            rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
         observe(worlds[i], tables, atlas, images[i])

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from errands.language.vocabulary import PICK_UP, TRANSFORM
 from errands.worlds.events import COLUMN_STEPS, ROW_STEPS
 from errands.worlds.kernel import kernel
+from errands.worlds.layout import Tasks, begin_world
 from errands.worlds.record import Records
 from errands.worlds.spec import MAP_SIZE, WALL, Rules
 from errands.worlds.state import World
-from errands.worlds.step import act_on, forget_deed, is_over, live_on, move_to
+from errands.worlds.step import RUNNING, act_on, forget_deed, is_over, live_on, move_to
 
 AGENT_PLANE = 0  # the planes are the tile codes, with the agent in the place of EMPTY
 
@@ -85,13 +86,21 @@ def step_all(
     actions: NDArray[np.int64],
     rules: Records,
     ranges: Records,
+    tasks: Tasks,
+    renew: bool,
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
     rewards: NDArray[np.float32],
     status: NDArray[np.uint8],
     images: NDArray[np.uint8],
 ) -> None:
-    """Step every world and observe it."""
+    """Step every world and observe it; with `renew`, where an episode has ended, begin another."""
     for i in numba.prange(actions.size):
-        if not is_over(worlds[i]):
-            act(worlds[i], actions[i], rules[0])
-        rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
+        if renew and is_over(worlds[i]):
+            begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks, tokens[i], mask[i])
+            rewards[i], status[i] = 0.0, RUNNING
+        else:
+            if not is_over(worlds[i]):
+                act(worlds[i], actions[i], rules[0])
+            rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
         observe(worlds[i], images[i])

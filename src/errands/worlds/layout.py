@@ -118,6 +118,21 @@ def reset_world(world: World, goals: Goals, rules: Rules, ranges: Ranges, tasks:
 
 
 @kernel()
+def begin_world(
+    world: World,
+    goals: Goals,
+    rules: Rules,
+    ranges: Ranges,
+    tasks: Tasks,
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+) -> None:
+    """Begin a new episode and say its list."""
+    reset_world(world, goals, rules, ranges, tasks)
+    write_tokens(goals, world.length, tasks, tokens, mask)
+
+
+@kernel()
 def draw_terrain(world: World, ranges: Ranges) -> int:
     """Walls and water on a map of random size; returns how many cells stay open."""
     tiles = world.tiles

@@ -14,13 +14,13 @@ from errands.language.vocabulary import ALL, BLOCK_VOCABULARY, GRID_VOCABULARY, 
 from errands.worlds import block, grid
 from errands.worlds.art import load_art
 from errands.worlds.kernel import kernel
-from errands.worlds.layout import Tasks, compile_setting, reset_world, write_tokens
+from errands.worlds.layout import Tasks, begin_world, compile_setting
 from errands.worlds.planner import Plan, Planner
 from errands.worlds.raycast import RayTables, build_tables, texture_atlas
 from errands.worlds.record import Records, new_records
 from errands.worlds.spec import MAP_SIZE, Setting, WorldSpec, compile_rules
 from errands.worlds.state import SUPPLY, World
-from errands.worlds.step import CUT_OFF, DONE
+from errands.worlds.step import CUT_OFF, DONE, RUNNING
 
 # Whose splits a world uses goes by its words: the grid's objects can also be seen as blocks.
 PAPER_SPLITS = {GRID_VOCABULARY: "grid", BLOCK_VOCABULARY: "block"}
@@ -211,15 +211,21 @@ class Worlds:
         else:
             begin_blocks(*inputs, self._tables, self._atlas, *outputs)
 
-    def step(self, actions: NDArray[np.int64]) -> None:
-        """Act in every world; writes `rewards`, `status` and `images`."""
+    def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
+        """Act in every world; writes `rewards`, `status` and `images`.
+
+        A world whose episode has ended stays as it is, or with `renew` begins a new one instead of
+        acting: one call for a whole step of a batch that never stops.
+        """
         actions = np.asarray(actions, np.int64)
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
         if actions.view(np.uint64).max() >= self.actions:  # negative ones are very large there
             raise ValueError(f"actions must be within 0..{self.actions - 1}")
-        inputs = self._worlds, self._goals, actions, self.rules, self._ranges
-        outputs = self.rewards, self.status, self.images
+        if renew:
+            self._returns *= self.status == RUNNING
+        inputs = self._worlds, self._goals, actions, self.rules, self._ranges, self._tasks, renew
+        outputs = self.tokens, self.mask, self.rewards, self.status, self.images
         if self.spec.kind == "grid":
             grid.step_all(*inputs, *outputs)
         else:
@@ -331,8 +337,7 @@ def begin_grids(
     """Begin new episodes in the chosen worlds and observe them."""
     for k in numba.prange(chosen.size):
         i = chosen[k]
-        reset_world(worlds[i], goals[i], rules[0], ranges[0], tasks)
-        write_tokens(goals[i], worlds[i].length, tasks, tokens[i], mask[i])
+        begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks, tokens[i], mask[i])
         grid.observe(worlds[i], images[i])
 
 
@@ -353,6 +358,5 @@ def begin_blocks(
     """Begin new episodes in the chosen worlds and render them."""
     for k in numba.prange(chosen.size):
         i = chosen[k]
-        reset_world(worlds[i], goals[i], rules[0], ranges[0], tasks)
-        write_tokens(goals[i], worlds[i].length, tasks, tokens[i], mask[i])
+        begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks, tokens[i], mask[i])
         block.observe(worlds[i], tables, atlas, images[i])
