@@ -112,11 +112,20 @@ def test_wrong_word_is_named_in_one_line_without_traceback() -> None:
 def test_interruption_is_quiet_and_leaves_no_file(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     arguments = ["evaluate", "instructions", "--episodes", "9999999", "--json", str(result)]
-    process = subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        # As in a terminal: what a shell starts in the background would ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        time.sleep(4)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []
