@@ -72,7 +72,7 @@ def _values_by_cell(skill: Skill, worlds: Worlds, text: str) -> NDArray[np.float
 
 
 def embedding(skill: Skill, world: str, path: Path) -> None:
-    """Every subtask's embedding in its two main directions; verbs of one object are joined."""
+    """Every subtask's embedding, seen so that verbs differ to the right and objects upwards."""
     listed = subtasks(world, "independent", "all")
     trained = set(subtasks(world, "independent", "train"))
     vocabulary = GRID.vocabulary
@@ -80,13 +80,15 @@ def embedding(skill: Skill, world: str, path: Path) -> None:
     with torch.no_grad():
         points = skill.embedding(codes).numpy()
     centred = points - points.mean(axis=0)
-    _, strengths, directions = np.linalg.svd(centred, full_matrices=False)
-    flat = centred @ directions[:2].T
-    share = (strengths[:2] ** 2).sum() / (strengths**2).sum()
+    right = _main_direction(centred, codes[:, 0].numpy())
+    up = _main_direction(centred - np.outer(centred @ right, right), codes[:, 1].numpy())
+    flat = centred @ np.stack((right, up), axis=1)
     figure, axis = plt.subplots(figsize=(8, 6), layout="constrained")
     for name in vocabulary.objects:
         rows = [k for k, item in enumerate(listed) if item.object == name]
         axis.plot(*flat[[*rows, rows[0]]].T, color="0.8", linewidth=0.8, zorder=0)
+        rightmost = max(rows, key=lambda k: float(flat[k, 0]))
+        axis.annotate(name, flat[rightmost], (8, -3), textcoords="offset points", fontsize=8)
     for k, item in enumerate(listed):
         verb = int(codes[k, 0])
         face = f"C{verb}" if item in trained else "white"
@@ -96,8 +98,15 @@ def embedding(skill: Skill, world: str, path: Path) -> None:
         axis.scatter([], [], marker=VERB_MARKS[verb], c=f"C{verb}", label=name)
     axis.scatter([], [], marker="o", c="white", edgecolors="0.3", label="never trained")
     axis.legend()
-    axis.set_title(f"subtask embedding, two main directions ({share:.0%} of the variance)")
+    axis.set_title("subtask embedding: main direction of verbs, and of objects")
     _save(figure, path)
+
+
+def _main_direction(points: NDArray[np.float32], group: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The direction in which the groups' means differ most."""
+    means = np.stack([points[group == k].mean(axis=0) for k in np.unique(group)])
+    direction: NDArray[np.float32] = np.linalg.svd(means - means.mean(axis=0))[2][0]
+    return direction
 
 
 def learning_curves(logs: Sequence[Path], path: Path) -> None:
