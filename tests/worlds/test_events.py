@@ -193,3 +193,49 @@ def test_a_world_without_an_event_has_none() -> None:
     for _ in range(50):
         worlds.step(mixed_actions(worlds, rng, 0.5))
     assert not worlds.privileged["events"].any()
+
+
+@SPECS
+def test_a_dropped_event_pays_and_leaves_like_any_other(spec: WorldSpec) -> None:
+    worlds = with_event(spec, (2, 2), left=3)
+    worlds.drop(0, 4, 5, spec.event.object)
+    assert thing_at(worlds, (4, 5)) == spec.event.object
+    assert thing_at(worlds, (2, 2)) == ""  # one at a time
+    assert count_of(worlds, spec.event.object) == 1
+    assert worlds.privileged[0]["events"] == 2
+    seen = worlds.images.copy()
+    for _ in range(spec.event.lifetime - 1):
+        play(worlds, "NO_OP")
+        assert thing_at(worlds, (4, 5)) == spec.event.object
+    np.testing.assert_array_equal(seen, worlds.images)  # dropped in sight, and the agent stood still
+    play(worlds, "NO_OP")
+    assert count_of(worlds, spec.event.object) == 0
+    worlds.drop(0, 4, 5, spec.event.object)
+    deed = "TRANSFORM_NORTH" if spec.kind == "grid" else "TRANSFORM"
+    assert play(worlds, deed) == [spec.rewards.event]
+    assert worlds.privileged[0]["events_used"] == 1
+
+
+@SPECS
+def test_another_object_can_be_dropped_and_stays(spec: WorldSpec) -> None:
+    worlds = with_event(spec, (2, 2), left=3)
+    worlds.drop(0, 4, 5, "pig")
+    play(worlds, *["NO_OP"] * 30)
+    assert thing_at(worlds, (4, 5)) == "pig"
+    assert count_of(worlds, "pig") == 1
+    deed = "PICK_UP_NORTH" if spec.kind == "grid" else "PICK_UP"
+    assert play(worlds, deed) == [spec.rewards.step]
+    assert count_of(worlds, "pig") == 0
+
+
+@SPECS
+@pytest.mark.parametrize("cell", [(0, 4), (4, 9), (-1, 4), (4, 30), (2, 2), (5, 5)])
+def test_nothing_is_dropped_on_what_is_taken(spec: WorldSpec, cell: tuple[int, int]) -> None:
+    worlds = with_event(spec, (2, 2), left=3)
+    before = worlds.snapshot()
+    with pytest.raises(ValueError, match="is not"):
+        worlds.drop(0, *cell, "pig")
+    with pytest.raises(ValueError, match="unknown object"):
+        worlds.drop(0, 3, 3, "unicorn")
+    for name, array in worlds.snapshot().items():
+        np.testing.assert_array_equal(array, before[name])

@@ -18,7 +18,15 @@ from errands.worlds.layout import Tasks, begin_world, compile_setting
 from errands.worlds.planner import Plan, Planner
 from errands.worlds.raycast import RayTables, build_tables, texture_atlas
 from errands.worlds.record import Records, new_records
-from errands.worlds.spec import MAP_SIZE, Setting, WorldSpec, compile_rules
+from errands.worlds.spec import (
+    EMPTY,
+    FIRST_OBJECT,
+    MAP_SIZE,
+    NOTHING,
+    Setting,
+    WorldSpec,
+    compile_rules,
+)
 from errands.worlds.state import SUPPLY, World
 from errands.worlds.step import CUT_OFF, DONE, RUNNING
 
@@ -231,6 +239,31 @@ class Worlds:
         else:
             block.step_all(*inputs, self._tables, self._atlas, *outputs)
         self._returns += self.rewards
+
+    def drop(self, i: int, row: int, column: int, name: str) -> None:
+        """Put an object on an empty cell of world i, as a person who watches may.
+
+        The event's object becomes the event: it pays, and leaves when its time is up. There is one
+        at a time, so one that is there already gives way.
+        """
+        world, kind = self._worlds[i], self.spec.vocabulary.object_index(name)
+        if not (0 < row < MAP_SIZE - 1 and 0 < column < MAP_SIZE - 1):
+            raise ValueError(f"cell ({row}, {column}) is not inside the map")
+        if world["tiles"][row, column] != EMPTY or (row, column) == (world["row"], world["column"]):
+            raise ValueError(f"cell ({row}, {column}) is not empty")
+        if kind == self.rules[0]["event_object"] and self.setting.event:
+            if world["event_cell"] != NOTHING:
+                world["tiles"].flat[world["event_cell"]] = EMPTY
+                world["counts"][kind] -= 1
+            world["event_cell"] = row * MAP_SIZE + column
+            world["event_left"] = self.rules[0]["event_lifetime"]
+            world["events"] += 1
+        world["tiles"][row, column] = FIRST_OBJECT + kind
+        world["counts"][kind] += 1
+        if self.spec.kind == "grid":
+            grid.observe(world, self.images[i])
+        else:
+            block.observe(world, self._tables, self._atlas, self.images[i])
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """All that changes, as plain arrays: restored, the worlds go on from exactly here."""
