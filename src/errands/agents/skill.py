@@ -203,8 +203,26 @@ class BlockSkill(Skill):
             network.factors,
             network.narrow,
         )
+        self._start()
         # Twice to three times as fast on a CPU as the default layout.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def _start(self) -> None:
+        """Keep the variance of what is seen from layer to layer.
+
+        With the usual start it fades: the LSTM sees nearly the same whatever is on the screen, and
+        after 300,000 frames the skill still knows no more than which actions are common.
+        """
+        gates = self.lstm.gates
+        for conv in (self.conv1, self.conv2, self.conv4):
+            nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
+            nn.init.zeros_(conv.bias)
+        for layer in (gates.into, gates.out):
+            nn.init.kaiming_normal_(layer.weight, nonlinearity="linear")
+        with torch.no_grad():
+            phi = self.network.embedding**0.5  # how long phi(g) is when its factors start near 1
+            predicted = self.conv3.weight.weight
+            predicted *= (2.0 / self.conv3.shape[0]) ** 0.5 / (predicted.std() * phi)
 
     def initial_memory(self, worlds: int) -> Memory:
         zeros = torch.zeros(worlds, self.network.lstm, device=self.policy.weight.device)
@@ -230,7 +248,7 @@ class BlockSkill(Skill):
 
     def _look(self, image: Tensor, embedded: Tensor) -> Tensor:
         """(B, 64, 64, 3) pixels and phi(g) to (B, 1152)."""
-        x = image.movedim(-1, 1).to(embedded.dtype) / 255.0  # a channels-last view
+        x = (image.movedim(-1, 1).to(embedded.dtype) - 128.0) / 64.0  # a channels-last view
         x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
         x = x.movedim(1, -1).flatten(1, 2)  # (B, 225, 32)
         x = F.relu(self.conv3(x, embedded))
