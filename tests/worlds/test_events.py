@@ -207,7 +207,7 @@ def test_a_dropped_event_pays_and_leaves_like_any_other(spec: WorldSpec) -> None
     for _ in range(spec.event.lifetime - 1):
         play(worlds, "NO_OP")
         assert thing_at(worlds, (4, 5)) == spec.event.object
-    np.testing.assert_array_equal(seen, worlds.images)  # dropped in sight, and the agent stood still
+    np.testing.assert_array_equal(seen, worlds.images)  # it was seen at once
     play(worlds, "NO_OP")
     assert count_of(worlds, spec.event.object) == 0
     worlds.drop(0, 4, 5, spec.event.object)
