@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from errands.worlds.art import load_art
-from errands.worlds.draw import ansi, generated_picture, object_codes, side_by_side, top_down
+from errands.worlds.draw import (
+    ansi,
+    generated_picture,
+    object_codes,
+    side_by_side,
+    sprite_sheet,
+    top_down,
+)
 from errands.worlds.film import LAST_FRAME, caption, save_gif
-from errands.worlds.spec import BLOCK, EMPTY, FIRST_OBJECT, GRID, WALL, WATER
+from errands.worlds.spec import BLOCK, EMPTY, FIRST_OBJECT, GRID, WALL, WATER, WorldSpec
 
 ART = load_art("grid")
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -351,3 +358,16 @@ def test_long_captions_are_set_in_columns() -> None:
 def test_captions_leave_colours_to_the_picture() -> None:
     strip = caption(np.zeros((1, 640, 3), np.uint8), list(GRID.objects), marked=3)
     assert len(np.unique(strip.reshape(-1, 3), axis=0)) < 16
+
+
+@pytest.mark.parametrize("spec", [GRID, BLOCK], ids=lambda spec: spec.name)
+def test_a_sheet_has_every_sprite_in_its_place(spec: WorldSpec) -> None:
+    art = load_art(spec.name)
+    sheet = sprite_sheet((*spec.objects, "kite"), art)
+    sprites = np.split(sheet, sheet.shape[1] // 16, axis=1)
+    assert len(sprites) == 4 + len(spec.objects) + 1 + 3
+    for name, sprite in zip(spec.objects, sprites[4:], strict=False):
+        np.testing.assert_array_equal(sprite, art.get(name, art.get(f"{name}.top")))
+    np.testing.assert_array_equal(sprites[-4], generated_picture("kite"))
+    np.testing.assert_array_equal(sprites[-2], load_art("grid")["agent.top"])
+    assert (sprites[0][..., 3] == 255).all()  # floors leave nothing open

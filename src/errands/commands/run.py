@@ -110,10 +110,12 @@ class Run:
 
         from errands.commands.screen import scene
         from errands.evaluation.episodes import watch_episode
+        from errands.evaluation.film import EpisodeFilm
+        from errands.worlds.film import save_gif
 
         console = Console()
         silent = self.quiet or self.json == STANDARD_OUTPUT
-        film = _Film(worlds) if self.gif else None
+        film = EpisodeFilm(worlds, MOST_FRAMES) if self.gif else None
         steps: list[Step] = []
         if console.is_terminal and not silent:
             with Live(console=console, auto_refresh=False) as live:
@@ -133,7 +135,7 @@ class Run:
         if not silent:
             print(self._summary(worlds, steps, terminal=console.is_terminal))
         if film and self.gif:
-            film.save(self.gif, self.fps)
+            save_gif(film.frames, self.gif, self.fps)
             if not silent:
                 print(f"wrote {self.gif}")
         if self.json:
@@ -144,7 +146,7 @@ class Run:
 
     def _summary(self, worlds: "Worlds", steps: "list[Step]", *, terminal: bool) -> str:
         """The outcome; where nothing was shown live, also when each instruction was done."""
-        from errands.commands.screen import listed
+        from errands.worlds.gym import listed
 
         instructions = listed(worlds)
         words = [instruction.words(worlds.spec.vocabulary) for instruction in instructions]
@@ -161,8 +163,8 @@ class Run:
         return "\n".join(lines)
 
     def _record(self, worlds: "Worlds", steps: "list[Step]") -> dict[str, Any]:
-        from errands.commands.screen import listed
         from errands.evaluation.episodes import origin
+        from errands.worlds.gym import listed
 
         words = [instruction.words(worlds.spec.vocabulary) for instruction in listed(worlds)]
         return {
@@ -186,38 +188,3 @@ def _status(steps: "list[Step]") -> str:
         return "step 0"
     reward = sum(step.reward for step in steps)
     return f"step {len(steps)}   reward {reward:.2f}   {steps[-1].action_name}"
-
-
-class _Film:
-    """The frames of a GIF, from the moment before the first step."""
-
-    def __init__(self, worlds: "Worlds") -> None:
-        from errands.commands.screen import listed
-
-        self._worlds = worlds
-        self._captions = [item.words(worlds.spec.vocabulary) for item in listed(worlds)]
-        self._frames: list[Any] = []
-        self._stride = 1
-        self._offered = 0
-        self.add()
-
-    def add(self) -> None:
-        """Keep the world as it looks now, or not if the film has become a fast one."""
-        from errands.worlds.film import caption
-        from errands.worlds.gym import render
-
-        ended = bool(self._worlds.status[0])
-        if self._offered % self._stride == 0 or ended:
-            progress = int(self._worlds.privileged[0]["progress"])
-            marked = progress if progress < len(self._captions) else None
-            picture: Any = render(self._worlds, 0, "rgb_array")
-            self._frames.append(caption(picture, self._captions, marked=marked))
-        self._offered += 1
-        if len(self._frames) > MOST_FRAMES and not ended:
-            self._frames = self._frames[::2]
-            self._stride *= 2
-
-    def save(self, path: Path, fps: float) -> None:
-        from errands.worlds.film import save_gif
-
-        save_gif(self._frames, path, fps)

@@ -11,8 +11,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from errands.language.instruction import Instruction
 from errands.worlds.draw import ansi
+from errands.worlds.gym import listed
 from errands.worlds.vector import Worlds
 
 COMPILING = "compiling the worlds, once (about half a minute)"
@@ -20,14 +20,6 @@ DONE_MARK, CURRENT_MARK, PENDING_MARK = "✓", "▸", "·"
 MAP_ROWS = 10
 # Terminal columns and rows from which the agent's view is shown in full, not at half its size.
 WIDE, HIGH = 120, 42
-
-
-def listed(worlds: Worlds) -> list[Instruction]:
-    """The first world's instructions."""
-    length = int(worlds.privileged[0]["length"])
-    words = worlds.spec.vocabulary
-    codes = worlds.privileged_goals[0, :length, :3]
-    return [Instruction.from_code(code, words) for code in codes]
 
 
 def scene(worlds: Worlds, console: Console, notes: Sequence[str]) -> RenderableType:

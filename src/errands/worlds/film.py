@@ -1,6 +1,9 @@
-"""Pictures into films: captions below the frames, and animated GIFs written whole or not at all."""
+"""Pictures into films: captions below the frames, and films written whole or not at all."""
 
+import contextlib
 import os
+import shutil
+import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -60,21 +63,7 @@ def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
     The file appears under its name only when it is complete; after a failure an older one is still
     there. Equal frames in a row are stored as one that is shown for longer.
     """
-    pictures = [np.ascontiguousarray(frame) for frame in frames]
-    if not pictures:
-        raise ValueError("a film needs at least one frame")
-    for frame in pictures:
-        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
-            raise ValueError(f"expected uint8 RGB frames, not {frame.dtype} of shape {frame.shape}")
-        if frame.shape != pictures[0].shape:
-            raise ValueError(f"frames differ in shape: {pictures[0].shape} and {frame.shape}")
-    if not fps > 0:
-        raise ValueError(f"{fps} frames a second cannot be shown")
-
-    path = Path(path).resolve()  # a link stays a link
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is not a file, and a film would take its place")
-
+    pictures, path = _checked(frames, path, fps)
     images = _with_shared_palette(pictures)
     durations = [max(SHORTEST_FRAME, round(1000 / fps))] * (len(images) - 1) + [LAST_FRAME]
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
@@ -91,6 +80,62 @@ def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def mp4_encoder() -> str | None:
+    """The program that `save_mp4` needs, if this machine has it."""
+    return shutil.which("ffmpeg")
+
+
+def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float = 8) -> None:
+    """Write a film that ends, with ffmpeg. Appears complete or not at all, like a GIF."""
+    encoder = mp4_encoder()
+    if encoder is None:
+        raise ValueError("an MP4 needs ffmpeg, which is not installed; save a GIF instead")
+    pictures, path = _checked(frames, path, fps)
+    height, width, _ = pictures[0].shape
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    # Players want even sides, and colours in the one format that all of them know.
+    shape = "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p"
+    command = [encoder, "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command += ["-s", f"{width}x{height}", "-framerate", str(fps), "-i", "-", "-vf", shape]
+    command += ["-movflags", "+faststart", "-f", "mp4", "-y", str(unfinished)]
+    held = [pictures[-1]] * max(0, round(fps * LAST_FRAME / 1000) - 1)
+    try:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stderr=pipe) as running:
+            assert running.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # it gave up, and says below why
+                for frame in (*pictures, *held):
+                    running.stdin.write(frame.tobytes())
+            _, said = running.communicate()
+        if running.returncode:
+            reasons = said.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
+            raise ValueError(f"ffmpeg failed: {reasons[-1]}")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _checked(
+    frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
+) -> tuple[list[Picture], Path]:
+    """Frames that make a film, and where it goes."""
+    pictures = [np.ascontiguousarray(frame) for frame in frames]
+    if not pictures:
+        raise ValueError("a film needs at least one frame")
+    for frame in pictures:
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
+            raise ValueError(f"expected uint8 RGB frames, not {frame.dtype} of shape {frame.shape}")
+        if frame.shape != pictures[0].shape:
+            raise ValueError(f"frames differ in shape: {pictures[0].shape} and {frame.shape}")
+    if not fps > 0:
+        raise ValueError(f"{fps} frames a second cannot be shown")
+
+    path = Path(path).resolve()  # a link stays a link
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a file, and a film would take its place")
+    return pictures, path
 
 
 def _with_shared_palette(frames: Sequence[Picture]) -> list[Image.Image]:

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from errands.language.instruction import parse_instructions
+from errands.language.instruction import Instruction, parse_instructions
 from errands.language.vocabulary import VERBS
 from errands.worlds.art import load_art
 from errands.worlds.draw import ansi, side_by_side, top_down
@@ -105,6 +105,13 @@ def observations(worlds: Worlds, *, skill: bool) -> Observation:
         "tokens": worlds.tokens.copy(),
         "mask": worlds.mask.astype(np.int8),
     }
+
+
+def listed(worlds: Worlds, i: int = 0) -> list[Instruction]:
+    """The instructions of world i, for people to read."""
+    length = int(worlds.privileged[i]["length"])
+    codes = worlds.privileged_goals[i, :length, :3]
+    return [Instruction.from_code(code, worlds.spec.vocabulary) for code in codes]
 
 
 def render(worlds: Worlds, i: int, mode: str) -> NDArray[np.uint8] | str:
