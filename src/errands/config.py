@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from errands.agents.meta import Gate, MetaNetwork
 from errands.agents.skill import SkillNetwork
 from errands.learning.losses import AnalogyWeights
 
@@ -10,6 +11,7 @@ World = Literal["grid", "block"]
 Scenario = Literal["independent", "object-dependent", "inter-extrapolation"]
 Preset = Literal["fast", "paper", "debug"]
 Teacher = Literal["planner", "rl", "none"]
+MetaAgent = Literal["dynamic", "short", "long", "flat"]
 
 
 @dataclass(frozen=True)
@@ -30,43 +32,63 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class SkillTraining:
-    """Learning a parameterized skill. Defaults are the grid's `fast` preset."""
+class Training:
+    """What every kind of training has. Defaults are the grid's `fast` presets."""
 
     world: World = "grid"
-    scenario: Scenario = "independent"
     analogy: bool = True  # whether the analogy-making objective is applied
-    teacher: Teacher = "planner"  # who labels in distillation
     preset: Preset = "fast"
     seed: int = 0
-    network: SkillNetwork = field(default_factory=SkillNetwork)
-    worlds: int = 512  # worlds a batch; paper: 16 threads x 8 episodes
+    worlds: int = 512  # worlds a batch; paper: 16 threads x 8 episodes, meta controller 16 x 32
     steps: int = 16  # steps in each before an update; paper: whole episodes
     minibatch: int = 32  # worlds an update: frames that fit the cache; paper: all of them
     epochs: int = 1  # times a batch is used
     optimizer: Literal["adam", "rmsprop"] = "adam"  # paper: RMSProp, smoothing 0.97, epsilon 1e-6
-    clip: float = 0.2  # of the policy's ratio, in fine-tuning
+    clip: float = 0.2  # of the policy's ratio, in actor-critic
     gradient_norm: float = 1.0  # larger gradients are scaled down
-    # RL teachers, in frames of all of them together; paper: 10,000 iterations each
-    teachers: Stage = field(default_factory=lambda: Stage(9_000_000, 1e-3, 1e-4, entropy=0.02))
-    teacher_worlds: int = 16  # worlds of each teacher
-    teacher_epochs: int = 2  # times their batch is used
-    distill: Stage = field(default_factory=lambda: Stage(1_600_000, 1e-3, 2e-4))
-    finetune: Stage = field(default_factory=lambda: Stage(800_000, 2e-4, 2e-5, entropy=0.003))
-    termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
-    positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     averaging: float = 0.998  # validated and shipped are running means of the weights; paper: 0
     value: float = 0.5  # weight of the critic's error
     discount: float = 0.99  # gamma, as in the paper
     trace: float = 0.96  # lambda, as in the paper
     analogies: AnalogyWeights = field(default_factory=AnalogyWeights)
-    curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
     validate_every: int = 250_000  # frames between looks at the validation split
     validation_episodes: int = 500
 
     @property
     def frames_per_iteration(self) -> int:
         return self.worlds * self.steps
+
+    @property
+    def first_rate(self) -> float:
+        """The learning rate to begin with."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SkillTraining(Training):
+    """Learning a parameterized skill."""
+
+    scenario: Scenario = "independent"
+    teacher: Teacher = "planner"  # who labels in distillation
+    network: SkillNetwork = field(default_factory=SkillNetwork)
+    # RL teachers, in frames of all of them together; paper: 10,000 iterations each
+    teachers: Stage = field(default_factory=lambda: Stage(9_000_000, 1e-3, 1e-4, entropy=0.02))
+    teacher_worlds: int = 16  # worlds of each teacher
+    teacher_epochs: int = 2  # times their batch is used
+    distill: Stage = field(default_factory=lambda: Stage(1_600_000, 1e-3, 2e-4))
+    finetune: Stage = field(default_factory=lambda: Stage(800_000, 2e-4, 2e-5, entropy=0.003))
+    guided: float = 0.0  # steps the teacher takes as distillation begins; none half-way; paper: 0
+    termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
+    positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
+    curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
+
+    @property
+    def first_rate(self) -> float:
+        return self.distill.learning_rate
+
+    def guidance(self, share: float) -> float:
+        """Share of steps that the teacher takes when so much of distillation is over."""
+        return self.guided * max(0.0, 1.0 - 2.0 * share)
 
     @property
     def name(self) -> str:
@@ -88,7 +110,15 @@ def skill_training(
     network = SkillNetwork(counted=counted)
     if world == "block":
         network = replace(network, world="block", objects=7, actions=9)
-    base = SkillTraining(world, scenario, analogy, teacher, preset, seed, network)
+    base = SkillTraining(
+        world=world,
+        scenario=scenario,
+        analogy=analogy,
+        teacher=teacher,
+        preset=preset,
+        seed=seed,
+        network=network,
+    )
     if counted and world == "grid":
         base = replace(
             base,
@@ -102,6 +132,8 @@ def skill_training(
             worlds=256,
             steps=16,
             minibatch=32,
+            # An agent that does not know where to look finishes nothing, and sees little.
+            guided=0.9,
             distill=Stage(6_000_000, 1e-3, 2e-4),
             finetune=Stage(4_000_000, 2e-4, 2e-5, entropy=0.003),
         )
@@ -156,5 +188,124 @@ def skill_training(
             finetune=Stage(frames, 5e-4, 2e-5, entropy=0.02),
             epochs=2,
             curriculum=True,
+        )
+    return base
+
+
+@dataclass(frozen=True)
+class MetaStage(Stage):
+    """One stage of learning to execute lists."""
+
+    soft: bool = True  # soft update (Algorithm 2), or c_t and l_t drawn
+    forgiving: bool = False  # put a target back whenever it is missing
+    curriculum: bool = False  # lists from length 1 on, growing with the success rate
+
+    def entropy_weight(self, share: float) -> float:
+        return self.entropy * (1.0 - share)
+
+
+@dataclass(frozen=True)
+class MetaTraining(Training):
+    """Learning to execute lists with a fixed skill."""
+
+    agent: MetaAgent = "dynamic"
+    skill: str = "grid/skill-independent"  # the shipped skill that it commands; Flat has none
+    network: MetaNetwork = field(default_factory=MetaNetwork)
+    steps: int = 32
+    minibatch: int = 128
+    epochs: int = 2
+    gradient_norm: float = 0.5
+    averaging: float = 0.99
+    stages: tuple[MetaStage, ...] = (
+        MetaStage(6_000_000, 5e-4, 5e-4, entropy=0.03, forgiving=True, curriculum=True),
+        MetaStage(2_000_000, 4e-4, 3e-4, entropy=0.01),
+        MetaStage(4_000_000, 3e-4, 2e-5, entropy=0.01, soft=False),
+    )
+    update_penalty: float = 1e-4  # eta, in the hard stage, as in the earlier version
+    longest: int = 4  # instructions of a training list, as in the paper
+    validate_every: int = 500_000
+
+    @property
+    def first_rate(self) -> float:
+        return self.stages[0].learning_rate
+
+    @property
+    def name(self) -> str:
+        """How the trained agent is called: "grid/dynamic"."""
+        return f"{self.world}/{self.agent}" + ("" if self.analogy else "-no-analogy")
+
+
+GATES: dict[MetaAgent, Gate] = {
+    "dynamic": "learned",
+    "long": "at-termination",
+    "short": "every-step",
+    "flat": "every-step",
+}
+
+
+def meta_training(
+    world: World,
+    agent: MetaAgent,
+    preset: Preset = "fast",
+    *,
+    analogy: bool = True,
+    seed: int = 0,
+    skill: str = "",
+) -> MetaTraining:
+    """A preset, filled in for a world and an agent."""
+    network = MetaNetwork(gate=GATES[agent], flat=agent == "flat")
+    if world == "block":
+        network = replace(network, world="block", words=14, objects=7, actions=9)
+    base = MetaTraining(
+        world=world,
+        agent=agent,
+        analogy=analogy,
+        preset=preset,
+        seed=seed,
+        skill=skill or f"{world}/skill-independent",
+        network=network,
+    )
+    if preset == "paper":
+        layers = replace(
+            network,
+            around_one=False,
+            noise=0.0,
+            sentence=256,
+            condition=256,
+            joint="relu",
+            view="pooled",
+            conv1=3,
+            hidden=256,
+            factors=256,
+            head_start=False,
+        )
+        # An iteration is 512 episodes there; here, as many worlds times 32 steps.
+        frames = 512 * 32
+        lengths = (150_000, 25_000, 25_000) if world == "grid" else (15_000, 5_000, 5_000)
+        base = replace(
+            base,
+            network=layers,
+            optimizer="rmsprop",
+            minibatch=512,
+            epochs=1,
+            averaging=0.0,
+            stages=(
+                MetaStage(
+                    lengths[0] * frames, 2.5e-4, 2.5e-4, 0.015, forgiving=True, curriculum=True
+                ),
+                MetaStage(lengths[1] * frames, 1e-4, 1e-4),
+                MetaStage(lengths[2] * frames, 1e-4, 1e-4, soft=False),
+            ),
+            update_penalty=1e-4 if world == "grid" else 1e-3,
+        )
+    if preset == "debug":
+        base = replace(
+            base,
+            worlds=64,
+            steps=16,
+            minibatch=32,
+            stages=tuple(replace(stage, frames=10_240) for stage in base.stages),
+            validate_every=10_000,
+            validation_episodes=32,
         )
     return base

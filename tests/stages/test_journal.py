@@ -21,7 +21,8 @@ from errands.learning.checkpoint import PREVIOUS, RESUME, DamagedFile
 from errands.learning.rollout import SkillRollout
 from errands.stages import journal
 from errands.stages.journal import CONFIG, LOG, DifferentRun
-from errands.stages.skill import Report, SkillTrainer
+from errands.stages.skill import SkillTrainer
+from errands.stages.trainer import Report
 from twins.training import ITERATION, LENGTH, assert_same, tiny
 
 
@@ -42,8 +43,14 @@ def run(
     on_report: Callable[[SkillTrainer, Report], None] = ignore,
 ) -> tuple[SkillTrainer, list[str]]:
     messages: list[str] = []
-    training = training or tiny()
-    trainer = journal.train(training, folder, on_report=on_report, on_message=messages.append)
+    wanted = training or tiny()
+    trainer = journal.train(
+        lambda: SkillTrainer(wanted),
+        wanted,
+        folder,
+        on_report=on_report,
+        on_message=messages.append,
+    )
     return trainer, messages
 
 

@@ -216,6 +216,7 @@ class BlockSkill(Skill):
         gates = self.lstm.gates
         for conv in (self.conv1, self.conv2, self.conv4):
             nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
+            assert conv.bias is not None
             nn.init.zeros_(conv.bias)
         for layer in (gates.into, gates.out):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="linear")

@@ -52,7 +52,7 @@ class EvaluateSkill:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-        from errands.agents.load import load
+        from errands.agents.load import TrainedSkill, load
         from errands.commands.device import check_device
         from errands.evaluation.skills import SkillTest, evaluate_skill
         from errands.learning.checkpoint import DamagedFile
@@ -63,6 +63,8 @@ class EvaluateSkill:
             trained = load(self.weights if self.weights is not None else name, self.device)
         except (ValueError, FileNotFoundError, DamagedFile) as error:
             raise Problem(f"{error}; train one with errands train skill --out FOLDER") from None
+        if not isinstance(trained, TrainedSkill):
+            raise Problem(f"{self.weights} holds no skill: see errands evaluate instructions")
         learned = trained.description["training"]
         if (learned["world"], learned["scenario"]) != (self.world, self.scenario):
             raise Problem(

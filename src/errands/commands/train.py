@@ -1,6 +1,7 @@
 """`errands train`: learn an agent."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,7 +11,8 @@ import tyro
 from errands.commands.problem import Problem, check_range
 
 if TYPE_CHECKING:
-    from errands.stages.skill import Report, SkillTrainer
+    from errands.config import Training
+    from errands.stages.trainer import Report, Trainer
 
 
 @dataclass(frozen=True)
@@ -49,25 +51,13 @@ class TrainSkill:
     """Threads to compute with; 0 takes what PyTorch chooses."""
 
     def execute(self) -> int:
-        check_range("--seed", self.seed, 0, 255)
-        check_range("--threads", self.threads, 0, 1024)
-        if self.out.exists() and not self.out.is_dir():
-            raise Problem(f"--out {self.out} is a file; name a folder")
-        import torch
-
+        check_run(self.out, self.seed, self.threads)
         if self.teacher == "rl" and self.world != "grid":
             raise Problem("--teacher rl is there for --world grid only; take planner or none")
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        from errands.commands.device import check_device
+        choose_device(self.device, self.threads)
         from errands.config import skill_training
-        from errands.learning.checkpoint import DamagedFile
-        from errands.stages.journal import DifferentRun, train
+        from errands.stages.skill import SkillTrainer
 
-        if self.threads:
-            torch.set_num_threads(self.threads)
-        check_device(self.device)
         training = skill_training(
             self.world,
             self.scenario,
@@ -76,49 +66,150 @@ class TrainSkill:
             teacher=self.teacher,
             seed=self.seed,
         )
-        is_first = os.environ.get("RANK", "0") == "0"  # torchrun: one process tells for all
-        console = Console(stderr=True, quiet=not is_first)
-        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}")
-        # A run that is refused leaves its one line alone, so nothing stays until the first report.
-        bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
-        task = bar.add_task("starting", total=None, told="")
-        if console.is_terminal:
-            bar.start()
-        last_validation = ""
-
-        def say(text: str) -> None:  # folders may hold what looks like markup
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-        def show(trainer: "SkillTrainer", report: "Report") -> None:
-            nonlocal last_validation
-            bar.live.transient = False
-            bar.start()
-            if report.validation:
-                last_validation = f"  validation {report.validation['success']:.1%}"
-            rate = trainer.frames / max(trainer.seconds, 1e-9)
-            bar.update(
-                task,
-                description=report.stage,
-                total=trainer.total_frames,
-                completed=report.frames,
-                told=f"{report.frames / 1e6:.2f}M frames, {rate:,.0f}/s  "
-                f"success {report.rollout.success:.1%}  termination "
-                f"{report.rollout.precision:.1%}/{report.rollout.recall:.1%}  "
-                f"loss {sum(report.losses.values()):.3f}{last_validation}",
-            )
-
-        try:
-            trainer = train(training, self.out, device=self.device, on_report=show, on_message=say)
-        except (DifferentRun, DamagedFile) as error:
-            raise Problem(str(error)) from None
-        except KeyboardInterrupt:
-            bar.live.stop()
-            say(f"saved in {self.out}; the same command goes on from here")
-            raise
-        finally:
-            bar.live.stop()
-        say(
-            f"done: {trainer.frames:,} frames in {trainer.seconds / 60:.1f} minutes; "
-            f"best validation success {trainer.best:.1%}; weights in {self.out}"
-        )
+        run_training(training, lambda: SkillTrainer(training, self.device), self.out, _tell_skill)
         return 0
+
+
+def _tell_skill(report: "Report") -> str:
+    rollout = report.rollout
+    return (
+        f"success {rollout['success']:.1%}  "
+        f"termination {rollout['precision']:.1%}/{rollout['recall']:.1%}"
+    )
+
+
+@dataclass(frozen=True)
+class TrainMeta:
+    """Learn to execute lists of instructions, with a skill that is already trained.
+
+    A meta controller learns from delayed reward alone which instruction it is on, which subtask to
+    run and when to decide anew: first with soft updates in a forgiving world and lists that grow
+    from 1 to 4, then in the original world, then with hard updates. The same command again goes on
+    exactly where it stopped.
+
+    examples
+      errands train meta --agent dynamic --out runs/dynamic
+      errands train meta --agent short --seed 1 --out runs/short-1
+      errands train meta --preset debug --out runs/try        (a minute)
+    """
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    """The run's folder, made if needed."""
+    world: Literal["grid", "block"] = "grid"
+    """Where."""
+    agent: Literal["dynamic", "short", "long", "flat"] = "dynamic"
+    """When it decides: dynamic learns when, short decides at every step, long when a subtask is
+    finished. flat has no skill and chooses primitive actions."""
+    no_analogy: bool = False
+    """Leave the analogy-making objective out of the meta controller's own embedding."""
+    skill: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
+    """The skill it commands: a shipped one by name, or the folder of a run; by default the world's
+    skill for independent subtasks."""
+    preset: Literal["fast", "paper", "debug"] = "fast"
+    """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
+    seed: int = 0
+    """Of weights and worlds; training never meets a world of the test seeds."""
+    device: str = "cpu"
+    """Where the network computes: cpu, cuda, cuda:1, ..."""
+    threads: int = 0
+    """Threads to compute with; 0 takes what PyTorch chooses."""
+
+    def execute(self) -> int:
+        check_run(self.out, self.seed, self.threads)
+        choose_device(self.device, self.threads)
+        from errands.config import meta_training
+        from errands.stages.meta import MetaTrainer
+
+        training = meta_training(
+            self.world,
+            self.agent,
+            self.preset,
+            analogy=not self.no_analogy,
+            seed=self.seed,
+            skill=self.skill,
+        )
+        run_training(training, lambda: MetaTrainer(training, self.device), self.out, _tell_meta)
+        return 0
+
+
+def _tell_meta(report: "Report") -> str:
+    rollout = report.rollout
+    return (
+        f"lists of {rollout['longest']:.0f}: success {rollout['success']:.1%}  "
+        f"updates {rollout['updates']:.2f}/{rollout['updates_at_end']:.2f}"
+    )
+
+
+def check_run(out: Path, seed: int, threads: int) -> None:
+    check_range("--seed", seed, 0, 255)
+    check_range("--threads", threads, 0, 1024)
+    if out.exists() and not out.is_dir():
+        raise Problem(f"--out {out} is a file; name a folder")
+
+
+def choose_device(device: str, threads: int) -> None:
+    import torch
+
+    from errands.commands.device import check_device
+
+    if threads:
+        torch.set_num_threads(threads)
+    check_device(device)
+
+
+def run_training(
+    training: "Training",
+    make_trainer: "Callable[[], Trainer]",
+    out: Path,
+    tell: "Callable[[Report], str]",
+) -> None:
+    """Train with a progress bar; `tell` puts the agent's own numbers into it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from errands.learning.checkpoint import DamagedFile
+    from errands.stages.journal import DifferentRun, train
+
+    is_first = os.environ.get("RANK", "0") == "0"  # torchrun: one process tells for all
+    console = Console(stderr=True, quiet=not is_first)
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}")
+    # A run that is refused leaves its one line alone, so nothing stays until the first report.
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    task = bar.add_task("starting", total=None, told="")
+    if console.is_terminal:
+        bar.start()
+    last_validation = ""
+
+    def say(text: str) -> None:  # folders may hold what looks like markup
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def show(trainer: "Trainer", report: "Report") -> None:
+        nonlocal last_validation
+        bar.live.transient = False
+        bar.start()
+        if report.validation:
+            last_validation = f"  validation {report.validation['success']:.1%}"
+        rate = trainer.frames / max(trainer.seconds, 1e-9)
+        bar.update(
+            task,
+            description=report.stage,
+            total=trainer.total_frames,
+            completed=report.frames,
+            told=f"{report.frames / 1e6:.2f}M frames, {rate:,.0f}/s  {tell(report)}  "
+            f"loss {sum(report.losses.values()):.3f}{last_validation}",
+        )
+
+    try:
+        trainer = train(make_trainer, training, out, on_report=show, on_message=say)
+    except (DifferentRun, DamagedFile) as error:
+        raise Problem(str(error)) from None
+    except KeyboardInterrupt:
+        bar.live.stop()
+        say(f"saved in {out}; the same command goes on from here")
+        raise
+    finally:
+        bar.live.stop()
+    say(
+        f"done: {trainer.frames:,} frames in {trainer.seconds / 60:.1f} minutes; "
+        f"best validation success {trainer.best:.1%}; weights in {out}"
+    )

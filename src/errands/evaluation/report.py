@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from errands.agents.load import load, shipped_agents
+from errands.agents.load import load_skill, shipped_agents
 from errands.evaluation import figures
 from errands.evaluation.tables import planner_table, read_records, skill_table
 from errands.learning.checkpoint import write_atomically
@@ -45,7 +45,7 @@ def _figures(results: Path, out: Path) -> list[str]:
     """Draw what can be drawn; returns the lines that show it."""
     lines = []
     if "grid/skill-independent" in shipped_agents():
-        skill = load("grid/skill-independent").skill
+        skill = load_skill("grid/skill-independent")
         figures.value_maps(skill, out / "figures" / "values.png")
         figures.embedding(skill, "grid", out / "figures" / "embedding.png")
         lines += ["![values of unseen subtasks](figures/values.png)\n"]

@@ -80,9 +80,12 @@ class SkillRollout:
         worlds.reset()
 
     def collect(
-        self, skill: Skill, random: torch.Generator, *, teacher: bool
+        self, skill: Skill, random: torch.Generator, *, teacher: bool, guided: float = 0.0
     ) -> tuple[SkillFrames, RolloutStatistics]:
-        """Act for some steps. With `teacher`, ask for advice in every state."""
+        """Act for some steps. With `teacher`, ask for advice in every state.
+
+        `guided` is the share of steps in which the advice is taken as well.
+        """
         worlds, device = self.worlds, skill.policy.weight.device
         memory = self.memory
         kept: dict[str, list[Tensor]] = {}
@@ -111,6 +114,8 @@ class SkillRollout:
                     self.memory,
                 )
             action, log_probability = sample(output.logits.cpu(), random)
+            if guided:
+                action = _take_advice(action, torch.from_numpy(optimal), guided, random)
             achieved = worlds.privileged["achieved"].copy()
             keep(actions=action, log_probabilities=log_probability, values=output.value.cpu())
             keep(signals=output.termination.cpu() > 0)
@@ -180,6 +185,14 @@ class SkillRollout:
 
     def _flags(self) -> dict[str, NDArray[np.bool_]]:
         return {"begins": self.begins, "deeds": self.deeds, "seen": self.seekers.seen}
+
+
+def _take_advice(actions: Tensor, advice: Tensor, share: float, random: torch.Generator) -> Tensor:
+    """Actions (B,), some of them replaced by draws from the advice (B, A) where there is any."""
+    taken = torch.rand(actions.shape, generator=random) < share
+    taken &= advice.sum(dim=1) > 0
+    advised = torch.multinomial(advice + 1e-9, 1, generator=random)[:, 0]
+    return torch.where(taken, advised, actions)
 
 
 def sample(logits: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:

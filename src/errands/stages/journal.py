@@ -2,7 +2,7 @@
 
 config.json                  what was asked for; the same command again goes on from here
 log.jsonl                    a line every few seconds: frames, seconds, losses, success
-weights.safetensors          the best weights so far, by strict success on the validation split
+weights.safetensors          the best weights so far, by success on the validation split
 agent.json                   what rebuilds the model around them
 resume.safetensors           everything that is needed to go on exactly, and the one before it
 events.out.tfevents...       the same curves for TensorBoard
@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from torch.utils.tensorboard import SummaryWriter
 
-from errands.config import SkillTraining
+from errands.config import Training
 from errands.learning import checkpoint, distributed
-from errands.stages.skill import Report, SkillTrainer
+from errands.stages.trainer import Report, Trainer
 
 CONFIG, LOG = "config.json", "log.jsonl"
 SECONDS_BETWEEN_CHECKPOINTS = 45.0
@@ -34,20 +34,23 @@ class DifferentRun(Exception):
     """The folder holds a run with another configuration."""
 
 
+T = TypeVar("T", bound=Trainer)
+
+
 def train(
-    training: SkillTraining,
+    make_trainer: Callable[[], T],
+    training: Training,
     folder: Path,
     *,
-    device: str = "cpu",
-    on_report: Callable[[SkillTrainer, Report], None],
+    on_report: Callable[[T, Report], None],
     on_message: Callable[[str], None],
-) -> SkillTrainer:
+) -> T:
     """Begin or go on with a run. Ctrl-C ends and saves the iteration before it is passed on."""
     distributed.join()
     is_first = distributed.rank() == 0  # of several processes, one alone writes
     if is_first:
         _claim(folder, training)
-    trainer = SkillTrainer(training, device)
+    trainer = make_trainer()
     for complaint in trainer.resume(folder):
         on_message(f"{complaint}; going on from the previous checkpoint")
     if trainer.frames:
@@ -94,7 +97,7 @@ def _interrupts_wait() -> Iterator[list[int]]:
 class Journal:
     """Writes what a run should leave behind, each thing when it is due."""
 
-    def __init__(self, folder: Path, trainer: SkillTrainer) -> None:
+    def __init__(self, folder: Path, trainer: Trainer) -> None:
         self._folder = folder
         self._trainer = trainer
         self._is_first = distributed.rank() == 0
@@ -135,11 +138,11 @@ class Journal:
             "frames": report.frames,
             "seconds": round(self._trainer.seconds, 1),
             "learning_rate": report.learning_rate,
-            "rollout": asdict(report.rollout),
-            "losses": report.losses,
+            "rollout": dict(report.rollout),
+            "losses": dict(report.losses),
         }
         if report.validation:
-            line["validation"] = report.validation
+            line["validation"] = dict(report.validation)
         with open(self._folder / LOG, "a", encoding="utf-8") as file:
             file.write(json.dumps(_rounded(line)) + "\n")
         assert self._board is not None
@@ -148,7 +151,7 @@ class Journal:
                 self._board.add_scalar(f"{group}/{name}", value, report.frames)
 
 
-def _claim(folder: Path, training: SkillTraining) -> None:
+def _claim(folder: Path, training: Training) -> None:
     """Make the folder this run's, or make sure that it already is."""
     wanted = json.loads(json.dumps(asdict(training)))
     path = folder / CONFIG

@@ -1,54 +1,39 @@
 """Learning a skill: distill, then fine-tune, as one run that can stop anywhere and go on."""
 
-import copy
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict
+from typing import Any, cast
 
-import numpy as np
 import torch
+from torch import Tensor
 
 from errands.agents.skill import Skill, build_skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_skill
-from errands.language.analogies import Analogies
-from errands.learning import checkpoint, distributed
+from errands.learning import distributed
 from errands.learning.curriculum import Curriculum
-from errands.learning.losses import AnalogyLoss
-from errands.learning.rollout import RolloutStatistics, SkillFrames, SkillRollout
+from errands.learning.rollout import SkillFrames, SkillRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages.distill import distillation_losses
 from errands.stages.finetune import actor_critic_losses, advantages_and_returns
 from errands.stages.teacher import School
+from errands.stages.trainer import Report, Trainer, mean_terms
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds, skill_tasks
 
 
-@dataclass(frozen=True)
-class Report:
-    """What one iteration tells: for the progress bar, TensorBoard and the log."""
-
-    stage: str
-    frames: int  # since the run began
-    rollout: RolloutStatistics
-    losses: dict[str, float]
-    learning_rate: float
-    validation: dict[str, float] | None = None  # only when it was looked at
-
-
-class SkillTrainer:
+class SkillTrainer(Trainer):
     """Everything that changes while a skill learns."""
 
+    training: SkillTraining
+    average: Skill
+    rollout: SkillRollout
+
     def __init__(self, training: SkillTraining, device: str = "cpu") -> None:
-        self.training = training
-        self.device = torch.device(device)
-        rank_seed = training_seed(training.seed, distributed.rank())
         torch.manual_seed(training.seed)
-        self.skill: Skill = build_skill(training.network).to(self.device)
-        self.average: Skill = copy.deepcopy(self.skill).eval()  # what is validated and shipped
-        self.optimizer = _optimizer(training, self.skill)
+        super().__init__(training, build_skill(training.network), device, training.scenario)
+        rank_seed = training_seed(training.seed, distributed.rank())
         self.curriculum = Curriculum(enabled=training.curriculum)
         self.spec = WORLDS[training.world]
         tasks = skill_tasks(self.spec, training.scenario, "train")
@@ -62,15 +47,11 @@ class SkillTrainer:
         )
         advisor = self.school.advise if self.school else None
         self.rollout = SkillRollout(worlds, training.steps, self.skill, advisor)
-        self.analogy = AnalogyLoss(
-            Analogies.of(training.world, training.scenario), training.analogies
-        )
-        self.sampling = torch.Generator().manual_seed(rank_seed)
-        self.shuffling = np.random.default_rng(rank_seed)
         self.lessons = 0  # iterations of the teachers, which come first
-        self.iteration = 0
-        self.seconds = 0.0
-        self.best = -1.0  # strict success on the validation split
+
+    @property
+    def skill(self) -> Skill:
+        return cast(Skill, self.model)
 
     @property
     def frames(self) -> int:
@@ -110,32 +91,30 @@ class SkillTrainer:
         losses, statistics = school.iterate(self.sampling, rate, entropy)
         self.lessons += 1
         self.seconds += time.perf_counter() - start
-        return Report("teachers", self.frames, statistics, losses, rate)
+        return Report("teachers", self.frames, asdict(statistics), losses, rate)
 
     def _learn(self) -> Report:
         """One iteration of the skill."""
         start = time.perf_counter()
         name, stage, share = self._stage()
         rate = stage.rate(share)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        self.set_rate(rate)
         distilling = name == "distill"
         self.skill.eval()
-        frames, statistics = self.rollout.collect(self.skill, self.sampling, teacher=distilling)
+        frames, statistics = self.rollout.collect(
+            self.skill,
+            self.sampling,
+            teacher=distilling,
+            guided=self.training.guidance(share) if distilling else 0.0,
+        )
         self.skill.train()
-        totals: dict[str, float] = {}
-        updates = 0
-        for losses in self._updates(frames, distilling, stage.entropy_weight(share)):
-            updates += 1
-            for key, value in losses.items():
-                totals[key] = totals.get(key, 0.0) + value
+        steps = list(self._updates(frames, distilling, stage.entropy_weight(share)))
         if self.training.curriculum and self.curriculum.learn(statistics.success):
             self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
         self.iteration += 1
-        means = {key: value / updates for key, value in totals.items()}
-        validation = self._validate() if self._is_time_to_validate() else None
+        validation = self._validate() if self.is_time_to_validate() else None
         self.seconds += time.perf_counter() - start
-        return Report(name, self.frames, statistics, means, rate, validation)
+        return Report(name, self.frames, asdict(statistics), mean_terms(steps), rate, validation)
 
     def _updates(
         self, frames: SkillFrames, distilling: bool, entropy_weight: float
@@ -163,21 +142,7 @@ class SkillTrainer:
                     terms["analogy"] = self.analogy(
                         self.skill.embedding, self.shuffling, self.device
                     )
-                self.optimizer.zero_grad(set_to_none=True)
-                torch.autograd.backward(torch.stack(list(terms.values())).sum())
-                distributed.average_gradients(self.skill)
-                torch.nn.utils.clip_grad_norm_(self.skill.parameters(), training.gradient_norm)
-                self.optimizer.step()
-                self._average()
-                yield {key: float(value.detach()) for key, value in terms.items()}
-
-    def _average(self) -> None:
-        """Move the running mean of the weights on; early on it forgets faster."""
-        decay = min(self.training.averaging, 1.0 - 1.0 / (1.0 + self.iteration))
-        with torch.no_grad():
-            pairs = zip(self.average.parameters(), self.skill.parameters(), strict=True)
-            for mean, newest in pairs:
-                mean.lerp_(newest, 1.0 - decay)
+                yield self.minimise(terms)
 
     def _stage(self) -> tuple[str, Stage, float]:
         """The stage that the next iteration belongs to, and how much of it is over."""
@@ -186,10 +151,6 @@ class SkillTrainer:
             return "distill", distill, self.skill_frames / distill.frames
         finetune = self.training.finetune
         return "finetune", finetune, (self.skill_frames - distill.frames) / max(finetune.frames, 1)
-
-    def _is_time_to_validate(self) -> bool:
-        every = max(1, self.training.validate_every // self.training.frames_per_iteration)
-        return self.iteration % every == 0 or self.finished
 
     def _validate(self) -> dict[str, float]:
         """Strict success on the validation split: what the best weights are chosen by."""
@@ -210,70 +171,20 @@ class SkillTrainer:
         }
 
     def description(self) -> dict[str, Any]:
-        """The JSON beside the weights: what rebuilds the skill, and where it comes from."""
-        return {
-            "kind": "skill",
-            "network": asdict(self.training.network),
-            "training": asdict(self.training),
-            "frames": self.frames,
-            "seconds": round(self.seconds, 1),
-        }
+        network = asdict(self.training.network)
+        return {"kind": "skill", "network": network, **super().description()}
 
-    def save(self, folder: Path) -> None:
-        """All that is needed to go on from exactly here."""
-        tensors = {f"model.{name}": value for name, value in self.skill.state_dict().items()}
-        tensors |= {f"average.{name}": value for name, value in self.average.state_dict().items()}
-        tensors |= {
-            f"optimizer.{k}": v for k, v in checkpoint.optimizer_tensors(self.optimizer).items()
-        }
-        tensors |= {f"rollout.{name}": value for name, value in self.rollout.snapshot().items()}
-        if self.school:
-            tensors |= {f"school.{name}": value for name, value in self.school.snapshot().items()}
-        tensors["sampling"] = self.sampling.get_state()
-        tensors["noise"] = torch.get_rng_state()
-        facts = {
-            "lessons": self.lessons,
-            "iteration": self.iteration,
-            "seconds": self.seconds,
-            "best": self.best,
-            "shuffling": checkpoint.generator_facts(self.shuffling),
-            "curriculum": self.curriculum.facts(),
-        }
-        checkpoint.save_resume(folder, {k: v.cpu() for k, v in tensors.items()}, facts)
+    def own_tensors(self) -> dict[str, dict[str, Tensor]]:
+        return {"school": self.school.snapshot()} if self.school else {}
 
-    def resume(self, folder: Path) -> list[str]:
-        """Go on from what `save` wrote, if anything; returns complaints about damaged files."""
-        found = checkpoint.load_resume(folder)
-        if found is None:
-            return []
-        tensors, facts, complaints = found
-        parts: dict[str, dict[str, torch.Tensor]] = {}
-        for key, value in tensors.items():
-            part, _, name = key.partition(".")
-            parts.setdefault(part, {})[name] = value
-        self.skill.load_state_dict(parts["model"])
-        self.average.load_state_dict(parts["average"])
-        checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
-        torch.set_rng_state(tensors["noise"])
-        if distributed.rank() == 0:  # who wrote it; others keep to worlds of their own
-            self.rollout.restore(parts["rollout"])
-            self.sampling.set_state(tensors["sampling"])
-            checkpoint.restore_generator(self.shuffling, facts["shuffling"])
-        self.curriculum.restore(facts["curriculum"])
+    def own_facts(self) -> dict[str, Any]:
+        return {"lessons": self.lessons}
+
+    def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
+        self.lessons = facts["lessons"]
         self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
         if self.school:
             self.school.restore(parts["school"])
-        self.lessons = facts["lessons"]
-        self.iteration, self.seconds = facts["iteration"], facts["seconds"]
-        self.best = facts["best"]
-        return complaints
-
-
-def _optimizer(training: SkillTraining, skill: Skill) -> torch.optim.Optimizer:
-    rate = training.distill.learning_rate
-    if training.optimizer == "adam":
-        return torch.optim.Adam(skill.parameters(), lr=rate)
-    return torch.optim.RMSprop(skill.parameters(), lr=rate, alpha=0.97, eps=1e-6)
 
 
 def to_device(frames: SkillFrames, device: torch.device) -> SkillFrames:

@@ -1,0 +1,154 @@
+"""One execution path for every trained agent: a meta controller over a fixed skill, or Flat alone.
+
+`Hierarchy.act` is what evaluation, the terminal, the page, figures and tests call; what it returns
+shows what the agent thought. Learning calls `think`, which also keeps what gradients need.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from errands.agents.meta import MetaController, MetaInput, MetaState, Thought, bags_of_words, draw
+from errands.agents.skill import Memory, Skill
+
+
+class Trace(NamedTuple):
+    """What a batch of agents did in one step and why, as plain arrays."""
+
+    pointer: NDArray[np.float32]  # (B, K) over the list
+    shift: NDArray[np.float32]  # (B, 3) probabilities of -1, 0, +1
+    shifted: NDArray[np.int64]  # (B,) the shift that was drawn: -1, 0, +1
+    update: NDArray[np.float32]  # (B,) probability of the gate being open, c_t
+    updated: NDArray[np.bool_]  # (B,) whether it was
+    subtask: NDArray[np.int64]  # (B, 3) verb, object, 1; all -1 for Flat
+    termination: NDArray[np.float32]  # (B,) probability that the last subtask was finished
+    action: NDArray[np.int64]  # (B,)
+
+
+class HierarchyState(NamedTuple):
+    """What an agent carries from step to step."""
+
+    meta: MetaState
+    skill: Memory
+
+
+class Move(NamedTuple):
+    """One step, as learning wants it."""
+
+    thought: Thought
+    given: MetaInput
+    termination: Tensor  # (B,) probability
+    actions: Tensor  # (B,)
+    state: HierarchyState
+
+
+class Hierarchy:
+    """A meta controller and the skill that it commands (None: Flat, which acts itself)."""
+
+    def __init__(self, meta: MetaController, skill: Skill | None) -> None:
+        if (skill is None) != meta.network.flat:
+            raise ValueError("a flat agent has no skill, and every other needs one")
+        self.meta = meta
+        self.skill = skill
+
+    @property
+    def device(self) -> torch.device:
+        return self.meta.words.device
+
+    def initial_state(self, worlds: int, longest: int) -> HierarchyState:
+        memory = self.skill.initial_memory(worlds) if self.skill else ()
+        return HierarchyState(self.meta.initial_state(worlds, longest), memory)
+
+    def act(
+        self,
+        observation: Mapping[str, NDArray[Any]],
+        state: HierarchyState | None = None,
+        *,
+        begins: NDArray[np.bool_] | None = None,
+        random: torch.Generator | None = None,
+        soft: bool = False,
+    ) -> tuple[Trace, HierarchyState]:
+        """Decide for a batch: `image`, `tokens` (B, K, 3) and `mask` (B, K), as Gymnasium has them.
+
+        Hand the state back at the next step, and say with `begins` where a new episode has begun
+        since (no state: everywhere). The meta controller takes what it finds likeliest; actions of
+        the skill are drawn, from `random` or from PyTorch's own generator.
+        """
+        image = torch.from_numpy(np.ascontiguousarray(observation["image"])).to(self.device)
+        tokens = torch.from_numpy(np.asarray(observation["tokens"], np.int64)).to(self.device)
+        mask = torch.from_numpy(np.asarray(observation["mask"], np.bool_)).to(self.device)
+        if state is None:
+            state = self.initial_state(*mask.shape)
+            begins = np.ones(mask.shape[0], np.bool_)
+        elif begins is None:
+            begins = np.zeros(mask.shape[0], np.bool_)
+        starts = torch.from_numpy(np.asarray(begins, np.bool_)).to(self.device)
+        bags = bags_of_words(tokens, self.meta.network.words)
+        random = random or torch.default_generator
+        move = self.think(image, bags, mask, starts, state, soft=soft, random=random, greedy=True)
+        return _trace(move, flat=self.meta.network.flat), move.state
+
+    @torch.no_grad()
+    def think(
+        self,
+        image: Tensor,
+        bags: Tensor,
+        mask: Tensor,
+        begins: Tensor,
+        state: HierarchyState,
+        *,
+        soft: bool,
+        random: torch.Generator,
+        greedy: bool = False,
+    ) -> Move:
+        """One step of everything. `greedy` makes the meta controller take the likeliest."""
+        before = state.meta.g
+        if self.skill is None:
+            termination = torch.zeros(begins.shape, device=self.device)
+        else:
+            output, memory = self.skill.step(image, before, begins, state.skill)
+            termination = torch.sigmoid(output.termination)
+        finished = (termination > 0.5) & ~begins
+        given = MetaInput(image, bags, mask, finished, begins)
+        # An agent that draws its actions itself must draw them: the likeliest may never end.
+        drawn = None if greedy and self.skill is not None else random
+        thought, meta = self.meta.step(given, state.meta, soft=soft, random=drawn)
+        if self.skill is None:
+            return Move(thought, given, termination, meta.g[:, 0], HierarchyState(meta, ()))
+        # A subtask starts anew where it is another one, and where it was just finished.
+        logits = output.logits
+        anew = torch.nonzero(begins | finished | (meta.g != before).any(dim=1))[:, 0]
+        if anew.numel():
+            starts = torch.ones(anew.shape, dtype=torch.bool, device=self.device)
+            own = tuple(item[anew] for item in state.skill)
+            output, fresh = self.skill.step(image[anew], meta.g[anew], starts, own)
+            logits = logits.index_copy(0, anew, output.logits)
+            memory = tuple(
+                item.index_copy(0, anew, new) for item, new in zip(memory, fresh, strict=True)
+            )
+        actions = draw(torch.softmax(logits, dim=1), random)
+        return Move(thought, given, termination, actions, HierarchyState(meta, memory))
+
+
+def _trace(move: Move, *, flat: bool) -> Trace:
+    thought = move.thought
+    count = thought.update.shape[0]
+    subtask = np.full((count, 3), -1)
+    if not flat:
+        subtask = np.concatenate(
+            (thought.decision.g.cpu().numpy(), np.ones((count, 1), np.int64)), axis=1
+        )
+    return Trace(
+        pointer=thought.pointer.cpu().numpy(),
+        shift=thought.shift.cpu().numpy(),
+        shifted=thought.decision.shift.cpu().numpy() - 1,
+        update=thought.update.cpu().numpy(),
+        updated=thought.decision.c.cpu().numpy(),
+        subtask=subtask,
+        termination=move.termination.cpu().numpy(),
+        action=move.actions.cpu().numpy(),
+    )

@@ -1,0 +1,398 @@
+"""The meta controller: which instruction am I on, which subtask next, and is it time to decide?
+
+Paper, section 4. Symbols: x_t observation, M instruction memory, p_t pointer, r_t retrieved
+instruction, h_t context, c_t update gate, l_t shift, g_t subtask, b_t termination of g_(t-1). One
+architecture for all agents: Dynamic, Long and Short differ in their `gate` alone, and Flat chooses
+primitive actions where the others choose the parameters of a subtask.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from errands.agents.layers import (
+    FactorisedLinear,
+    FactorisedLSTM,
+    PredictedConv,
+    SubtaskEmbedding,
+    centre_on_agent,
+    window_cells,
+    with_noise,
+)
+
+Gate = Literal["learned", "at-termination", "every-step"]
+SHIFTS = (-1, 0, 1)
+STAY = 1  # index of shift 0
+
+
+@dataclass(frozen=True)
+class MetaNetwork:
+    """How a meta controller is built. Defaults are the `fast` preset's; the paper's beside them."""
+
+    world: Literal["grid", "block"] = "grid"
+    gate: Gate = "learned"  # Dynamic; Long: at-termination; Short and Flat: every-step
+    flat: bool = False  # choose primitive actions, without a skill
+    words: int = 21  # tokens of the vocabulary, padding included
+    verbs: int = 3
+    objects: int = 15
+    actions: int = 13
+    embedding: int = 64  # size of phi(g); the paper does not say
+    around_one: bool = True  # start phi's factors near 1; paper preset: around 0
+    noise: float = 0.1  # added to phi(g) and r while training; paper preset: none
+    sentence: int = 128  # size of an instruction's embedding; paper: 256
+    condition: int = 128  # joint embedding of g_(t-1), r_(t-1) and b_t; paper: 256
+    joint: Literal["linear", "relu"] = "linear"  # what follows it; paper preset: relu
+    view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
+    conv1: int = 4  # grid, predicted 1x1; paper: 3
+    hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
+    factors: int = 128  # of factorised layers; the paper does not say
+    low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
+    slots: int = 4  # pointer positions that the baseline looks at: the longest list in training
+    head_start: bool = True  # begin with "go on while a subtask runs, move on when it is finished"
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """How many values each thing has that is chosen: verb and object, or the action."""
+        return (self.actions,) if self.flat else (self.verbs, self.objects)
+
+
+class MetaState(NamedTuple):
+    """What a meta controller carries from step to step, (B, ...) each."""
+
+    p: Tensor  # (B, K) pointer
+    r: Tensor  # (B, E) retrieved instruction
+    h: Tensor  # (B, H) context
+    cell: Tensor  # (B, H) of the LSTM (block world)
+    g: Tensor  # (B, parameters) what was chosen last
+    seen: Tensor  # (B, ...) the observation before, for Flat; else empty
+
+
+class MetaInput(NamedTuple):
+    """What a meta controller reads at one step."""
+
+    image: Tensor  # (B, ...)
+    bags: Tensor  # (B, K, words) how often each word stands in each instruction
+    mask: Tensor  # (B, K) which instructions are there
+    finished: Tensor  # (B,) b_t: the skill says that g_(t-1) is finished
+    begins: Tensor  # (B,) first step of an episode: nothing earlier counts
+
+
+class Decision(NamedTuple):
+    """What was drawn at one step. Soft updates draw g_t alone."""
+
+    c: Tensor  # (B,) bool
+    shift: Tensor  # (B,) index into SHIFTS
+    g: Tensor  # (B, parameters)
+
+
+class Thought(NamedTuple):
+    """One step of a meta controller, as learning and people want to see it."""
+
+    decision: Decision
+    log_probability: Tensor  # (B,) of the decision
+    entropy: Tensor  # (B,) of what was open to decide
+    value: Tensor  # (B,)
+    update: Tensor  # (B,) probability of c_t = 1
+    shift: Tensor  # (B, 3) probabilities of -1, 0, +1
+    pointer: Tensor  # (B, K) p_t
+
+
+def bags_of_words(tokens: Tensor, words: int) -> Tensor:
+    """Instructions as words (B, K, 3) to (B, K, words); padding counts as nothing."""
+    bags = torch.zeros(*tokens.shape[:2], words, device=tokens.device)
+    bags.scatter_add_(2, tokens, torch.ones_like(tokens, dtype=bags.dtype))
+    bags[..., 0] = 0.0
+    return bags
+
+
+def shift_pointer(p: Tensor, l: Tensor, mask: Tensor) -> Tensor:  # noqa: E741
+    """l * p (eq. 3): pointer (B, K) moved by shifts (B, 3). What would leave the list stays."""
+    present = mask.to(p.dtype)
+    last = present * (1.0 - F.pad(present[:, 1:], (0, 1)))
+    back = F.pad(p[:, 1:], (0, 1)) + F.pad(p[:, :1], (0, p.shape[1] - 1))
+    forth = F.pad(p[:, :-1], (1, 0)) * present + p * last
+    return l[:, :1] * back + l[:, 1:2] * p + l[:, 2:] * forth
+
+
+class MetaController(nn.Module):
+    """(observation, instructions, last subtask, its termination) to the next subtask."""
+
+    SIZE = 10
+
+    def __init__(self, network: MetaNetwork) -> None:
+        super().__init__()
+        self.network = network
+        hidden = network.hidden
+        self.words = nn.Parameter(torch.randn(network.words, network.sentence) * 0.5)  # W^m
+        if network.flat:
+            # Flat has no subtask to remember: its layers are predicted from r_(t-1) alone.
+            self.condition: nn.Module = nn.Sequential(
+                nn.Linear(network.sentence, network.condition),
+                nn.ReLU(),
+                nn.Linear(network.condition, network.condition),
+                nn.ReLU(),
+            )
+        else:
+            sizes = [network.verbs, network.objects]
+            self.embedding = SubtaskEmbedding(
+                sizes, network.embedding, around_one=network.around_one
+            )
+            known = network.embedding + network.sentence + 1
+            joint = nn.Linear(known, network.condition)
+            linear = network.joint == "linear"
+            self.condition = joint if linear else nn.Sequential(joint, nn.ReLU())
+        self._build_eyes()
+        self.update = nn.Linear(self.summary_size + hidden, 1)
+        self.shift = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
+        self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
+        self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
+        self.baseline = nn.Linear(2 * network.slots + hidden, 1)
+        # What b_t adds to the logits of the update and of the shifts, beside what they compute.
+        self.update_start = nn.Parameter(torch.zeros(2))
+        self.shift_start = nn.Parameter(torch.zeros(2, 3))
+        self._start()
+
+    def _build_eyes(self) -> None:
+        network = self.network
+        self.recurrent = network.world == "block"
+        if self.recurrent:
+            eyes = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
+            self.conv1: nn.Module = eyes
+            self.conv2 = nn.Conv2d(16, 32, 1)
+            self.conv3 = PredictedConv(32, 32, network.condition)
+            self.summary_size = 32 * 3 * 3  # after Pool(5)
+            self.context: nn.Module = FactorisedLSTM(
+                self.summary_size, network.hidden, network.condition, network.factors
+            )
+            for conv in (eyes, self.conv2):
+                nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
+                assert conv.bias is not None
+                nn.init.zeros_(conv.bias)
+            self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            return
+        planes = 3 + network.objects
+        self.conv1 = PredictedConv(planes, network.conv1, network.condition)
+        channels = network.conv1 * (2 if network.flat else 1)  # Flat sees the last two observations
+        # Pooled: kernels of 1x1 with a padding of 1 give 12 cells a side, Pool 2 leaves 6.
+        cells = window_cells(self.SIZE) if network.view == "centred" else 6 * 6
+        self.summary_size = network.hidden
+        self.context = FactorisedLinear(
+            cells * channels, network.hidden, network.condition, network.factors
+        )
+
+    def _start(self) -> None:
+        """Begin undecided about subtasks, and with a head start about when to move on."""
+        with torch.no_grad():
+            for layer in (*self.goals, self.shift[2], self.update):
+                layer.weight *= 0.1
+                layer.bias.zero_()
+            if self.network.head_start and not self.network.flat:
+                self.update_start.copy_(torch.tensor((-2.0, 3.0)))
+                self.shift_start.copy_(torch.tensor(((-2.0, 2.0, -2.0), (-2.0, 0.0, 2.0))))
+
+    def initial_state(self, worlds: int, longest: int) -> MetaState:
+        """Placeholders: a step that `begins` looks at none of it."""
+        network, device = self.network, self.words.device
+        planes = (3 + network.objects, self.SIZE, self.SIZE) if network.flat else (0,)
+        return MetaState(
+            p=torch.zeros(worlds, longest, device=device),
+            r=torch.zeros(worlds, network.sentence, device=device),
+            h=torch.zeros(worlds, network.hidden, device=device),
+            cell=torch.zeros(worlds, network.hidden if self.recurrent else 0, device=device),
+            g=torch.zeros(worlds, len(network.parameters), dtype=torch.int64, device=device),
+            seen=torch.zeros(worlds, *planes, dtype=torch.uint8, device=device),
+        )
+
+    def step(
+        self,
+        given: MetaInput,
+        state: MetaState,
+        *,
+        soft: bool,
+        decided: Decision | None = None,
+        random: torch.Generator | None = None,
+    ) -> tuple[Thought, MetaState]:
+        """One step of Algorithm 2. Without `decided`, draw; without `random` either, take the best.
+
+        `soft` weighs update and copy by c_t and shifts by l_t, and draws only g_t; otherwise c_t
+        and l_t are drawn, too, and the same lines merge with weights of 0 and 1.
+        """
+        begins = given.begins
+        keep = (~begins).to(state.r.dtype)[:, None]
+        first = torch.zeros_like(state.p)
+        first[:, 0] = 1.0
+        p_before = torch.where(begins[:, None], first, state.p)
+        r_before = torch.where(begins[:, None], self.retrieve(given.bags, first), state.r)
+        h_before, cell_before = state.h * keep, state.cell * keep[:, : state.cell.shape[1]]
+        finished = (given.finished & ~begins).to(keep.dtype)
+
+        condition = self._condition(state.g, keep, r_before, finished)
+        s, h, cell = self._look(given, state, condition, h_before, cell_before)
+        c_logit = self._update_logit(s, h_before, finished)
+        l_logits = self.shift(h) + self._by(finished, self.shift_start)
+        update = self._gate(c_logit, finished, begins)
+        stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
+        shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
+        c_drawn, l_drawn = _draw(update, shift, decided, random)
+        c = update if soft else c_drawn.to(h.dtype)
+        l = shift if soft else F.one_hot(l_drawn, 3).to(h.dtype)  # noqa: E741
+
+        weight = c[:, None]
+        p_new = shift_pointer(p_before, l, given.mask)
+        r_new = self.retrieve(given.bags, p_new)
+        hidden = F.relu(self.goal_hidden(torch.cat((self._noisy(r_new), h), dim=1)))
+        p = weight * p_new + (1 - weight) * p_before
+        r = weight * r_new + (1 - weight) * r_before
+        merged = self._merge(weight, h, h_before)
+        merged_cell = self._merge(weight, cell, cell_before) if self.recurrent else cell
+
+        decided_g = None if decided is None else decided.g
+        g, log_goals, open_goals = self._choose(hidden, c, state.g, decided_g, random)
+        log_probability, entropy = log_goals, c.detach() * open_goals
+        if not soft:
+            log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
+            log_probability, entropy = log_goals + log_hard, entropy + open_hard
+        value = self._value(p, given.mask, hidden)
+        decision = Decision(c_drawn, l_drawn, g)
+        thought = Thought(decision, log_probability, entropy, value, update, shift, p)
+        seen = given.image.clone() if self.network.flat else state.seen
+        return thought, MetaState(p, r, merged, merged_cell, g, seen)
+
+    def retrieve(self, bags: Tensor, p: Tensor) -> Tensor:
+        """r = M p (eq. 2), where M holds a bag of words for each instruction."""
+        return torch.einsum("bk,bkw->bw", p, bags) @ self.words
+
+    def _condition(self, g: Tensor, keep: Tensor, r: Tensor, finished: Tensor) -> Tensor:
+        if self.network.flat:
+            return self.condition(r)  # type: ignore[no-any-return]
+        phi = self._noisy(self.embedding(g)) * keep
+        known = torch.cat((phi, self._noisy(r), finished[:, None]), dim=1)
+        return self.condition(known)  # type: ignore[no-any-return]
+
+    def _noisy(self, x: Tensor) -> Tensor:
+        return with_noise(x, self.network.noise * self.training)
+
+    def _look(
+        self, given: MetaInput, state: MetaState, condition: Tensor, h: Tensor, cell: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """s_t, and the context and cell if it were updated."""
+        context: Tensor
+        if self.recurrent:
+            x = (given.image.movedim(-1, 1).to(h.dtype) - 128.0) / 64.0
+            x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
+            x = F.relu(self.conv3(x.movedim(1, -1).flatten(1, 2), condition))
+            s = F.max_pool2d(x.view(-1, 15, 15, 32).movedim(-1, 1), 5).flatten(1)
+            context, cell = self.context(s, condition, (h, cell))
+            return s, context, cell
+        now = given.image.flatten(2).transpose(1, 2).to(h.dtype)  # (B, cells, planes)
+        x = self.conv1(now, condition)
+        if self.network.flat:
+            before = torch.where(given.begins[:, None, None, None], given.image, state.seen)
+            then = before.flatten(2).transpose(1, 2).to(h.dtype)
+            x = torch.cat((x, self.conv1(then, condition)), dim=2)
+        if self.network.view == "centred":
+            agent = given.image[:, 0].flatten(1).argmax(dim=1)
+            x = centre_on_agent(F.relu(x), agent, self.SIZE).flatten(1)
+        else:
+            x = F.relu(x).transpose(1, 2)
+            x = x.reshape(*x.shape[:2], self.SIZE, self.SIZE)
+            x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2).flatten(1)
+        context = F.relu(self.context(x, condition))
+        return context, context, cell
+
+    def _update_logit(self, s: Tensor, h: Tensor, finished: Tensor) -> Tensor:
+        logit: Tensor = self.update(torch.cat((s, h), dim=1)).squeeze(1)
+        return logit + self._by(finished, self.update_start[:, None]).squeeze(1)
+
+    @staticmethod
+    def _by(finished: Tensor, start: Tensor) -> Tensor:
+        """Row 0 of `start` where the subtask goes on, row 1 where it is finished: (B, ...)."""
+        return torch.lerp(start[0], start[1], finished[:, None])
+
+    def _gate(self, logit: Tensor, finished: Tensor, begins: Tensor) -> Tensor:
+        """Probability of an update; an episode always begins with one."""
+        if self.network.gate == "learned":
+            update = torch.sigmoid(logit)
+        elif self.network.gate == "at-termination":
+            update = finished
+        else:
+            update = torch.ones_like(logit)
+        return torch.where(begins, torch.ones_like(update), update)
+
+    def _merge(self, weight: Tensor, new: Tensor, old: Tensor) -> Tensor:
+        """c new + (1 - c) old; of a hierarchical RNN's units the low ones are always new."""
+        low = self.network.low
+        merged = weight * new + (1 - weight) * old
+        return torch.cat((new[:, :low], merged[:, low:]), dim=1) if low else merged
+
+    def _choose(
+        self,
+        hidden: Tensor,
+        c: Tensor,
+        before: Tensor,
+        decided: Tensor | None,
+        random: torch.Generator | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """g_t from c pi + (1 - c) g_(t-1), parameter by parameter; log-probability; entropy of pi.
+
+        An action (Flat) is not carried on: the gate there is always open.
+        """
+        chosen, log_probability = [], torch.zeros_like(c)
+        entropy = torch.zeros_like(c)
+        for k, head in enumerate(self.goals):
+            log_pi = F.log_softmax(head(hidden), dim=1)
+            pi = log_pi.exp()
+            copied = F.one_hot(before[:, k], pi.shape[1]).to(pi.dtype)
+            mixed = c[:, None] * pi + (1 - c)[:, None] * copied
+            g = decided[:, k] if decided is not None else draw(mixed, random)
+            chosen.append(g)
+            taken = mixed.gather(1, g[:, None]).squeeze(1)
+            log_probability = log_probability + torch.log(taken.clamp(min=1e-8))
+            entropy = entropy - (pi * log_pi).sum(1)
+        return torch.stack(chosen, dim=1), log_probability, entropy
+
+    def _hard_terms(
+        self, c_logit: Tensor, shift: Tensor, c: Tensor, shifted: Tensor, begins: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """log P(c_t) + c_t log P(l_t), and their entropy, where there was something to draw."""
+        log_shift = torch.log(shift.clamp(min=1e-8))
+        free = (~begins).to(shift.dtype)
+        updates = c.to(shift.dtype) * free
+        log_probability = updates * log_shift.gather(1, shifted[:, None]).squeeze(1)
+        entropy = -updates * (shift * log_shift).sum(1)
+        if self.network.gate == "learned":
+            signed = torch.where(c, c_logit, -c_logit)
+            log_probability = log_probability + free * F.logsigmoid(signed)
+            q = torch.sigmoid(c_logit)
+            open_gate = -(q * F.logsigmoid(c_logit) + (1 - q) * F.logsigmoid(-c_logit))
+            entropy = entropy + free * open_gate
+        return log_probability, entropy
+
+    def _value(self, p: Tensor, mask: Tensor, hidden: Tensor) -> Tensor:
+        """Linear in pointer, mask and the goal's hidden layer; only as far as trained lists go."""
+        slots = self.network.slots
+        missing = max(0, slots - p.shape[1])
+        where = F.pad(p[:, :slots], (0, missing))
+        present = F.pad(mask[:, :slots].to(p.dtype), (0, missing))
+        return self.baseline(torch.cat((where, present, hidden), dim=1)).squeeze(1)  # type: ignore[no-any-return]
+
+
+def _draw(
+    update: Tensor, shift: Tensor, decided: Decision | None, random: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """c_t and the index of l_t: as decided before, drawn, or the likeliest."""
+    if decided is not None:
+        return decided.c, decided.shift
+    gates = torch.stack((1 - update, update), dim=1)
+    return draw(gates, random).bool(), draw(shift, random)
+
+
+def draw(probabilities: Tensor, random: torch.Generator | None) -> Tensor:
+    """Indices (B,) drawn from rows (B, N) on the CPU, or without `random` the likeliest."""
+    if random is None:
+        return probabilities.argmax(dim=1)
+    drawn = torch.multinomial(probabilities.detach().cpu(), 1, generator=random)
+    return drawn[:, 0].to(probabilities.device)

@@ -1,0 +1,203 @@
+"""Learning to execute lists: soft and forgiving, soft, hard, as one run that can stop and go on."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from errands.agents.hierarchy import Hierarchy
+from errands.agents.load import load_skill
+from errands.agents.meta import Decision, MetaController, MetaInput
+from errands.config import MetaStage, MetaTraining
+from errands.evaluation.episodes import run_episodes
+from errands.evaluation.hierarchies import HierarchyPolicy
+from errands.learning import distributed, losses
+from errands.learning.advantages import generalised_advantages
+from errands.learning.curriculum import SMALLEST, ListCurriculum
+from errands.learning.meta_rollout import MetaFrames, MetaRollout
+from errands.seeds import VALIDATION_SEEDS, training_seed
+from errands.stages.trainer import Report, Trainer, mean_terms
+from errands.worlds.spec import MAP_SIZE, WORLDS, Setting
+from errands.worlds.vector import TaskSource, Worlds, list_tasks
+
+
+def meta_losses(
+    meta: MetaController,
+    frames: MetaFrames,
+    advantages: Tensor,
+    returns: Tensor,
+    training: MetaTraining,
+    *,
+    soft: bool,
+    entropy_weight: float,
+) -> dict[str, Tensor]:
+    """Actor-critic through time (eq. 8), in the clipped form that serves several updates."""
+    state = frames.state
+    thoughts = []
+    for t in range(frames.running.shape[0]):
+        given = MetaInput(*(item[t] for item in frames.given))
+        decided = Decision(*(item[t] for item in frames.decision))
+        thought, state = meta.step(given, state, soft=soft, decided=decided)
+        thoughts.append(thought)
+    running = frames.running
+    chosen = torch.stack([thought.log_probability for thought in thoughts])
+    values = torch.stack([thought.value for thought in thoughts])
+    entropy = torch.stack([thought.entropy for thought in thoughts])
+    terms = {
+        "policy": losses.policy_gradient(
+            chosen, frames.log_probabilities, advantages, running, training.clip
+        ),
+        "value": training.value * losses.value_error(values, returns, running),
+        "entropy": -entropy_weight * losses.masked_mean(entropy, running),
+    }
+    if meta.network.gate == "learned":
+        update = torch.stack([thought.update for thought in thoughts])
+        terms["updates"] = training.update_penalty * losses.masked_mean(update, running)
+    return terms
+
+
+class MetaTrainer(Trainer):
+    """Everything that changes while an agent learns to execute lists."""
+
+    training: MetaTraining
+    average: MetaController
+    rollout: MetaRollout
+
+    def __init__(self, training: MetaTraining, device: str = "cpu") -> None:
+        torch.manual_seed(training.seed)
+        super().__init__(training, MetaController(training.network), device, "independent")
+        self.spec = WORLDS[training.world]
+        self.skill = None if training.network.flat else load_skill(training.skill, device)
+        self.hierarchy = Hierarchy(self.meta, self.skill)
+        self.curriculum = ListCurriculum(training.longest)
+        longest = list_tasks(self.spec, "train", (training.longest, training.longest))
+        worlds = Worlds(self.spec, training.worlds, longest, self._setting())
+        worlds.change_tasks(self._tasks())
+        worlds.seed(training_seed(training.seed, distributed.rank()))
+        self.rollout = MetaRollout(worlds, training.steps, self.hierarchy)
+
+    @property
+    def meta(self) -> MetaController:
+        return cast(MetaController, self.model)
+
+    @property
+    def total_frames(self) -> int:
+        return sum(stage.frames for stage in self.training.stages)
+
+    def stage(self) -> tuple[int, MetaStage, float]:
+        """The stage that the next iteration belongs to, and how much of it is over."""
+        before = 0
+        for k, stage in enumerate(self.training.stages):
+            if self.frames < before + stage.frames:
+                return k, stage, (self.frames - before) / stage.frames
+            before += stage.frames
+        last = len(self.training.stages) - 1
+        return last, self.training.stages[last], 1.0
+
+    def _tasks(self) -> TaskSource:
+        """Training lists of the length that is due. Short ones get their share of the time."""
+        _, stage, _ = self.stage()
+        longest = self.training.longest
+        lengths = self.curriculum.lengths if stage.curriculum else (longest, longest)
+        limit = self.spec.step_limit(longest, "train") * lengths[1] // longest
+        return list_tasks(self.spec, "train", lengths, step_limit=limit)
+
+    def _setting(self) -> Setting:
+        """The world of the stage. Maps grow together with the lists."""
+        _, stage, _ = self.stage()
+        setting = self.spec.forgiving if stage.forgiving else self.spec.lists
+        if not stage.curriculum:
+            return setting
+        growth = (self.curriculum.reached - 1) / max(self.training.longest - 1, 1)
+        largest = SMALLEST + round(growth * (MAP_SIZE - SMALLEST))
+        return replace(setting, sizes=(SMALLEST, largest))
+
+    def iterate(self) -> Report:
+        """Collect one batch and learn from it."""
+        start = time.perf_counter()
+        k, stage, share = self.stage()
+        rate = stage.rate(share)
+        self.set_rate(rate)
+        self.meta.eval()
+        frames, statistics = self.rollout.collect(self.hierarchy, self.sampling, soft=stage.soft)
+        self.meta.train()
+        steps = list(self._updates(frames, stage, share))
+        self.iteration += 1
+        longer = stage.curriculum and self.curriculum.learn(statistics.success)
+        if longer or self.stage()[0] != k:
+            self._change_worlds()
+        validation = self._validate(stage) if self.is_time_to_validate() else None
+        self.seconds += time.perf_counter() - start
+        name = ("soft" if stage.soft else "hard") + (", forgiving" if stage.forgiving else "")
+        told = asdict(statistics) | {"longest": self.curriculum.reached}
+        return Report(name, self.frames, told, mean_terms(steps), rate, validation)
+
+    def _change_worlds(self) -> None:
+        self.rollout.worlds.change_tasks(self._tasks())
+        self.rollout.worlds.change_setting(self._setting())
+
+    def _updates(
+        self, frames: MetaFrames, stage: MetaStage, share: float
+    ) -> Iterator[dict[str, float]]:
+        """One step of the optimizer for each group of worlds, `epochs` times over."""
+        training = self.training
+        advantages = generalised_advantages(
+            frames.rewards,
+            frames.values,
+            frames.next_values,
+            frames.done,
+            frames.ended | ~frames.running,
+            discount=training.discount,
+            trace=training.trace,
+        )
+        returns = advantages + frames.values
+        decided = advantages[frames.running]
+        advantages = (advantages - decided.mean()) / (decided.std() + 1e-8)
+        for _ in range(training.epochs):
+            order = torch.from_numpy(self.shuffling.permutation(training.worlds))
+            for group in torch.split(order.to(self.device), training.minibatch):
+                terms = meta_losses(
+                    self.meta,
+                    frames.worlds(group),
+                    advantages[:, group],
+                    returns[:, group],
+                    training,
+                    soft=stage.soft,
+                    entropy_weight=stage.entropy_weight(share),
+                )
+                if training.analogy and not training.network.flat:
+                    terms["analogy"] = self.analogy(
+                        self.meta.embedding, self.shuffling, self.device
+                    )
+                yield self.minimise(terms)
+
+    def _validate(self, stage: MetaStage) -> dict[str, float]:
+        """Success on the validation split: what the best weights are chosen by."""
+        limits = self.spec.limits
+        lengths = limits.validation_length, limits.validation_length
+        tasks = list_tasks(self.spec, "validation", lengths)
+        worlds = Worlds(self.spec, self.training.validation_episodes, tasks)
+        worlds.seed(VALIDATION_SEEDS)
+        worlds.reset()
+        agent = Hierarchy(self.average, self.skill)
+        policy = HierarchyPolicy(agent, worlds, seed=VALIDATION_SEEDS, soft=stage.soft)
+        ran = run_episodes(worlds, policy)
+        return {
+            "success": float(ran.success.mean()),
+            "completed": float(ran.completed.mean()),
+            "reward": float(ran.reward.mean()),
+            "steps": float(ran.steps.mean()),
+            "caught": float(ran.events_used.sum() / max(ran.events.sum(), 1)),
+        }
+
+    def description(self) -> dict[str, Any]:
+        _, stage, _ = self.stage()
+        network = asdict(self.training.network)
+        kind = {"kind": "meta", "network": network, "skill": self.training.skill}
+        return kind | {"soft": stage.soft} | super().description()
+
+    def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
+        self._change_worlds()

@@ -1,0 +1,180 @@
+"""What every training run has: a model and its running mean, an optimizer, random numbers, a state.
+
+A run can stop after any iteration and go on exactly: `save` and `resume` cover all that changes.
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from errands.config import Training
+from errands.language.analogies import Analogies
+from errands.learning import checkpoint, distributed
+from errands.learning.losses import AnalogyLoss
+from errands.seeds import training_seed
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one iteration tells: for the progress bar, TensorBoard and the log."""
+
+    stage: str
+    frames: int  # since the run began
+    rollout: Mapping[str, float]  # how the agent did while it was watched
+    losses: Mapping[str, float]
+    learning_rate: float
+    validation: Mapping[str, float] | None = None  # only when it was looked at
+
+
+class Rollout(Protocol):
+    """Worlds that an agent acts in, batch after batch."""
+
+    def snapshot(self) -> dict[str, Tensor]: ...
+
+    def restore(self, tensors: dict[str, Tensor]) -> None: ...
+
+
+class Trainer:
+    """Everything that changes while an agent learns."""
+
+    rollout: Rollout
+    curriculum: Any
+
+    def __init__(self, training: Training, model: torch.nn.Module, device: str, scenario: str):
+        self.training = training
+        self.device = torch.device(device)
+        self.model = model.to(self.device)
+        self.average = copy.deepcopy(self.model).eval()  # what is validated and shipped
+        self.optimizer = _optimizer(training, self.model)
+        self.analogy = AnalogyLoss(Analogies.of(training.world, scenario), training.analogies)
+        rank_seed = training_seed(training.seed, distributed.rank())
+        self.sampling = torch.Generator().manual_seed(rank_seed)
+        self.shuffling = np.random.default_rng(rank_seed)
+        self.iteration = 0
+        self.seconds = 0.0
+        self.best = -1.0  # success on the validation split
+
+    @property
+    def frames(self) -> int:
+        return self.iteration * self.training.frames_per_iteration
+
+    @property
+    def total_frames(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def finished(self) -> bool:
+        return self.frames >= self.total_frames
+
+    def iterate(self) -> Report:
+        """Collect one batch and learn from it."""
+        raise NotImplementedError
+
+    def set_rate(self, rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    def minimise(self, terms: dict[str, Tensor]) -> dict[str, float]:
+        """One step of the optimizer on the sum of the terms; returns what each was."""
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(torch.stack(list(terms.values())).sum())
+        distributed.average_gradients(self.model)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.gradient_norm)
+        self.optimizer.step()
+        # The running mean moves on; early in a run it forgets faster.
+        decay = min(self.training.averaging, 1.0 - 1.0 / (1.0 + self.iteration))
+        with torch.no_grad():
+            pairs = zip(self.average.parameters(), self.model.parameters(), strict=True)
+            for mean, newest in pairs:
+                mean.lerp_(newest, 1.0 - decay)
+        return {key: float(value.detach()) for key, value in terms.items()}
+
+    def is_time_to_validate(self) -> bool:
+        every = max(1, self.training.validate_every // self.training.frames_per_iteration)
+        return self.iteration % every == 0 or self.finished
+
+    def description(self) -> dict[str, Any]:
+        """The JSON beside the weights: what rebuilds the agent, and where it comes from."""
+        return {
+            "training": asdict(self.training),
+            "frames": self.frames,
+            "seconds": round(self.seconds, 1),
+        }
+
+    def save(self, folder: Path) -> None:
+        """All that is needed to go on from exactly here."""
+        parts = {
+            "model": self.model.state_dict(),
+            "average": self.average.state_dict(),
+            "optimizer": checkpoint.optimizer_tensors(self.optimizer),
+            "rollout": self.rollout.snapshot(),
+            "random": {"sampling": self.sampling.get_state(), "noise": torch.get_rng_state()},
+            **self.own_tensors(),
+        }
+        tensors = {
+            f"{part}.{k}": v.cpu() for part, named in parts.items() for k, v in named.items()
+        }
+        facts = {
+            "iteration": self.iteration,
+            "seconds": self.seconds,
+            "best": self.best,
+            "shuffling": checkpoint.generator_facts(self.shuffling),
+            "curriculum": self.curriculum.facts(),
+            **self.own_facts(),
+        }
+        checkpoint.save_resume(folder, tensors, facts)
+
+    def resume(self, folder: Path) -> list[str]:
+        """Go on from what `save` wrote, if anything; returns complaints about damaged files."""
+        found = checkpoint.load_resume(folder)
+        if found is None:
+            return []
+        tensors, facts, complaints = found
+        parts: dict[str, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            part, _, name = key.partition(".")
+            parts.setdefault(part, {})[name] = value
+        self.model.load_state_dict(parts["model"])
+        self.average.load_state_dict(parts["average"])
+        checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
+        torch.set_rng_state(parts["random"]["noise"])
+        self.curriculum.restore(facts["curriculum"])
+        self.iteration, self.seconds = facts["iteration"], facts["seconds"]
+        self.best = facts["best"]
+        self.restore_own(parts, facts)
+        if distributed.rank() == 0:  # who wrote it; others keep to worlds of their own
+            self.rollout.restore(parts["rollout"])
+            self.sampling.set_state(parts["random"]["sampling"])
+            checkpoint.restore_generator(self.shuffling, facts["shuffling"])
+        return complaints
+
+    def own_tensors(self) -> dict[str, dict[str, Tensor]]:
+        """What else a kind of trainer keeps, by part."""
+        return {}
+
+    def own_facts(self) -> dict[str, Any]:
+        return {}
+
+    def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
+        """Take back what `own_tensors` and `own_facts` gave, and what follows from the facts."""
+
+
+def mean_terms(steps: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of each loss over the steps of the optimizer that had it."""
+    names = {name for step in steps for name in step}
+    return {
+        name: float(np.mean([step[name] for step in steps if name in step]))
+        for name in sorted(names)
+    }
+
+
+def _optimizer(training: Training, model: torch.nn.Module) -> torch.optim.Optimizer:
+    if training.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), lr=training.first_rate)
+    return torch.optim.RMSprop(model.parameters(), lr=training.first_rate, alpha=0.97, eps=1e-6)
