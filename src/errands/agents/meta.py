@@ -26,6 +26,7 @@ from errands.agents.layers import (
 Gate = Literal["learned", "at-termination", "every-step"]
 SHIFTS = (-1, 0, 1)
 STAY = 1  # index of shift 0
+GATE_ENTROPY = 0.1  # weight of gate and shift in the entropy, beside the subtask's 1 [O]
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,8 @@ class MetaController(nn.Module):
         log_probability, entropy = log_goals, c.detach() * open_goals
         if not soft:
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
-            log_probability, entropy = log_goals + log_hard, entropy + open_hard
+            log_probability = log_goals + log_hard
+            entropy = entropy + GATE_ENTROPY * open_hard
         value = self._value(p, given.mask, hidden)
         decision = Decision(c_drawn, l_drawn, g)
         thought = Thought(decision, log_probability, entropy, value, update, shift, p)

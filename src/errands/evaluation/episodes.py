@@ -49,9 +49,22 @@ def _planner(name: str, worlds: Worlds) -> Policy:
     return PlannerPolicy(name)
 
 
+def _trained(name: str, worlds: Worlds) -> Policy:
+    """A shipped agent; PyTorch is only loaded when one is asked for."""
+    from errands.agents.load import load_hierarchy
+    from errands.evaluation.hierarchies import HierarchyPolicy
+
+    return HierarchyPolicy(load_hierarchy(f"{worlds.spec.name}/{name}"))
+
+
+PLANNERS = (NEAR_OPTIMAL, SHORTEST_PATH)
+TRAINED = ("dynamic", "short", "long", "flat", "dynamic-no-analogy", "dynamic-soft")
+
 # Every agent that can be named: a function that makes its policy, with a fresh memory, for a batch.
+# Those of trained agents refuse (ValueError) in a world that none was trained for.
 AGENTS: dict[str, Callable[[Worlds], Policy]] = {
-    name: partial(_planner, name) for name in (NEAR_OPTIMAL, SHORTEST_PATH)
+    **{name: partial(_planner, name) for name in PLANNERS},
+    **{name: partial(_trained, name) for name in TRAINED},
 }
 
 

@@ -13,16 +13,18 @@ from errands.worlds.vector import Worlds
 class HierarchyPolicy:
     """A trained agent in one batch of worlds, from the start of their episodes."""
 
-    def __init__(self, agent: Hierarchy, worlds: Worlds, *, seed: int = 0, soft: bool = False):
+    def __init__(self, agent: Hierarchy, *, seed: int = 0, soft: bool = False) -> None:
         self._agent = agent
         self._soft = soft
-        self._random = torch.Generator().manual_seed(seed % 2**63)
+        self._random = torch.Generator().manual_seed(seed)
         self._state: HierarchyState | None = None
         self.trace: Trace | None = None  # of the last step
 
     def act(self, worlds: Worlds) -> NDArray[np.int64]:
         observation: dict[str, NDArray[Any]] = {
-            "image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask,
+            "image": worlds.images,
+            "tokens": worlds.tokens,
+            "mask": worlds.mask,
         }
         self.trace, self._state = self._agent.act(
             observation, self._state, random=self._random, soft=self._soft

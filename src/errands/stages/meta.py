@@ -183,7 +183,7 @@ class MetaTrainer(Trainer):
         worlds.seed(VALIDATION_SEEDS)
         worlds.reset()
         agent = Hierarchy(self.average, self.skill)
-        policy = HierarchyPolicy(agent, worlds, seed=VALIDATION_SEEDS, soft=stage.soft)
+        policy = HierarchyPolicy(agent, soft=stage.soft)
         ran = run_episodes(worlds, policy)
         return {
             "success": float(ran.success.mean()),
