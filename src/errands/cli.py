@@ -30,6 +30,7 @@ COMMANDS = {
     "run": Entry("run", "Run", "watch an agent carry out the instructions you type"),
     "play": Entry("play", "Play", "carry out instructions yourself, with the keys"),
     "train skill": Entry("train", "TrainSkill", "learn a skill for every subtask of a scenario"),
+    "train meta": Entry("train", "TrainMeta", "learn to execute lists, with a trained skill"),
     "evaluate skill": Entry(
         "evaluate_skill", "EvaluateSkill", "measure a skill on subtasks it has and has not seen"
     ),
@@ -48,6 +49,7 @@ EXAMPLES = (
     "errands play --world block",
     "errands evaluate instructions --agent shortest-path --length 4 --episodes 1000",
     "errands train skill --scenario independent --out runs/independent",
+    "errands train meta --agent dynamic --out runs/dynamic",
     "errands bench worlds --peers",
     "errands run --help",
     "errands --version",

@@ -1,10 +1,12 @@
-"""`errands bench worlds`: the record and the tables, measured for moments only."""
+"""`errands bench`: the records and the tables, measured for moments only."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from errands import config
 from errands.cli import main
 from errands.commands import bench, peers
 from errands.commands.timing import steps_per_second
@@ -73,3 +75,33 @@ def test_the_clock_counts_steps() -> None:
 
     assert steps_per_second(advance, 0.01) > 1000
     assert calls > 6
+
+
+@pytest.mark.parametrize("stage", ["skill", "meta"])
+def test_training_is_measured_beside_its_network(
+    stage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("skill_training", "meta_training"):
+        preset = getattr(config, name)
+
+        def tiny(world: Any, what: Any, preset: Any = preset) -> Any:
+            return preset(world, what, "debug")
+
+        monkeypatch.setattr(config, name, tiny)
+    assert main(["bench", "training", "--stage", stage, "--seconds", "0.01", "--json", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["stage"] == stage
+    assert record["whole_loop"] > 0
+    assert record["ratio"] == pytest.approx(record["whole_loop"] / record["network_only"], 1e-3)
+
+
+def test_a_meta_controller_needs_a_skill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from errands.agents import load
+
+    monkeypatch.setattr(load, "PRETRAINED", tmp_path)
+    assert main(["bench", "training", "--stage", "meta"]) == 2
+    said = capsys.readouterr().err
+    assert "needs the world's skill" in said
+    assert said.count("\n") == 1

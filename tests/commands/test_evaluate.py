@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from errands.agents import load as agents
 from errands.cli import main
+from twins.untrained import save_untrained, ship_untrained
 
 FEW = ["evaluate", "instructions", "--episodes", "12", "--seed", "5"]
 
@@ -58,7 +60,9 @@ def test_without_json_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["--agent", "shortest"], "did you mean shortest-path"),
+        (["--agent", "shortest"], "did you mean short or shortest-path"),
+        (["--agent", "near-optimal", "--soft"], "near-optimal is a planner"),
+        (["--weights", "nowhere"], "is this the folder of an agent"),
         (["--length", "0"], "--length 0"),
         (["--length", "2", "--lengths", "1..3"], "exclude each other"),
         (["--lengths", "3..1"], "write 1..3"),
@@ -79,3 +83,69 @@ def test_wrong_input_gets_one_line(
     assert hint in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+@pytest.mark.parametrize("agent", ["dynamic", "short", "long", "flat"])
+def test_a_run_of_ones_own(agent: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_untrained(tmp_path, agent)
+    assert main([*FEW, "--weights", str(tmp_path), "--length", "2", "--json", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["agent"] == agent
+    assert record["soft"] is False
+    assert record["training"] == {
+        "agent": agent,
+        "preset": "debug",
+        "analogy": True,
+        "seed": 0,
+        "frames": 1000,
+        "seconds": 90.0,
+    }
+    events = record["events"]["mean"]
+    share = record["events_used"]["mean"] / events if events else None
+    assert record["caught"] == (share if share is None else pytest.approx(share, abs=1e-5))
+
+
+def test_soft_updates_are_asked_for_or_what_an_agent_learned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_untrained(tmp_path / "hard")
+    save_untrained(tmp_path / "soft", soft=True)
+    records = []
+    for options in (["hard"], ["hard", "--soft"], ["soft"]):
+        weights = str(tmp_path / options[0])
+        assert main([*FEW, "--weights", weights, *options[1:], "--json", "-"]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    assert [record["soft"] for record in records] == [False, True, True]
+    assert records[1]["reward"] == records[2]["reward"] != records[0]["reward"]
+
+
+def test_shipped_agents_go_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ship_untrained(tmp_path, "short")
+    monkeypatch.setattr(agents, "PRETRAINED", tmp_path)
+    assert main([*FEW, "--agent", "short", "--length", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "short, grid train" in said
+    assert "caught" in said
+    assert main([*FEW, "--agent", "dynamic"]) == 2
+    said = capsys.readouterr().err
+    assert "no agent 'dynamic' is shipped for --world grid" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--agent", "short"], "holds the agent 'dynamic', not 'short'"),
+        (["--world", "block"], "was trained for --world grid"),
+    ],
+)
+def test_weights_of_something_else(
+    options: list[str], hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_untrained(tmp_path)
+    assert main([*FEW, "--weights", str(tmp_path), *options]) == 2
+    said = capsys.readouterr().err
+    assert hint in said
+    assert said.count("\n") == 1

@@ -8,10 +8,20 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from errands.agents import load as agents
 from errands.cli import main
 from errands.commands import run as run_module
+from twins.untrained import save_untrained, ship_untrained
 
 LIST = "pick up the pig, visit box"
+
+
+@pytest.fixture(autouse=True)
+def planners_only(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without shipped agents a planner acts, who never fails."""
+    monkeypatch.setattr(agents, "PRETRAINED", tmp_path_factory.mktemp("pretrained"))
 
 
 def test_away_from_a_terminal_it_prints_a_short_summary(
@@ -107,6 +117,8 @@ def test_a_terminal_shows_the_world_live(
     [
         (["fly to pig"], "'fly' is not a verb"),
         (["visit pig", "--agent", "near-optimum"], "did you mean near-optimal"),
+        (["visit pig", "--agent", "dynamic"], "no agent 'dynamic' is shipped for --world grid"),
+        (["visit pig", "--weights", "nowhere"], "is this the folder of an agent"),
         (["visit pig", "--seed", "-1"], "--seed -1"),
         (["visit pig", "--fps", "0"], "--fps"),
         (["visit pig", "--fps", "nan"], "--fps"),
@@ -128,3 +140,64 @@ def test_wrong_input_gets_one_line(
 def test_bullets_are_instructions_not_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "- visit pig\n- visit box"]) == 0
     assert "done: 2 of 2" in capsys.readouterr().out
+
+
+THOUGHT = {"pointer", "shift", "shifted", "update", "updated", "subtask", "termination"}
+
+
+@pytest.fixture
+def dynamic_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    ship_untrained(tmp_path / "package", "dynamic")
+    monkeypatch.setattr(agents, "PRETRAINED", tmp_path / "package")
+
+
+@pytest.mark.usefixtures("dynamic_is_shipped")
+def test_a_trained_agent_is_the_default_and_tells_what_it_thinks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", LIST, "--length-limit", "9", "--json", "-"]) in (0, 1)
+    record = json.loads(capsys.readouterr().out)
+    assert record["agent"] == "dynamic"
+    for step in record["trace"]:
+        thought = step["thought"]
+        assert set(thought) == THOUGHT
+        assert len(thought["pointer"]) == 2
+        assert sum(thought["pointer"]) == pytest.approx(1, abs=1e-3)
+        assert sum(thought["shift"]) == pytest.approx(1, abs=1e-3)
+        assert thought["subtask"].startswith(("visit", "pick up", "transform"))
+    first = record["trace"][0]["thought"]
+    assert first["updated"] is True
+    assert first["pointer"] == [1.0, 0.0]
+
+
+def test_planners_have_no_thoughts_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["run", LIST, "--json", "-"])
+    record = json.loads(capsys.readouterr().out)
+    assert record["agent"] == "near-optimal"
+    assert "thought" not in record["trace"][0]
+
+
+@pytest.mark.usefixtures("dynamic_is_shipped")
+def test_flat_runs_without_subtasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_untrained(tmp_path / "mine", "flat")
+    options = ["--weights", str(tmp_path / "mine"), "--length-limit", "3", "--json", "-"]
+    main(["run", LIST, *options])
+    record = json.loads(capsys.readouterr().out)
+    assert record["agent"] == "flat"
+    assert {step["thought"]["subtask"] for step in record["trace"]} == {""}
+
+
+@pytest.mark.usefixtures("dynamic_is_shipped")
+def test_a_terminal_shows_what_the_agent_thinks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def terminal(**options: Any) -> Console:
+        return Console(force_terminal=True, width=100, height=40, **options)
+
+    monkeypatch.setattr("rich.console.Console", terminal)
+    main(["run", LIST, "--fps", "60", "--length-limit", "4"])
+    said = capsys.readouterr().out
+    assert "◂ 100%" in said
+    assert "subtask " in said
+    assert "decides anew, pointer +0" in said

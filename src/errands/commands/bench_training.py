@@ -1,5 +1,6 @@
 """`errands bench training`: how much of the time a training loop spends in its network."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -7,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
-from errands.commands.problem import check_range
+from errands.commands.problem import Problem, check_range
 
 if TYPE_CHECKING:
+    from errands.stages.meta import MetaTrainer
     from errands.stages.skill import SkillTrainer
+    from errands.stages.trainer import Trainer
 
 TARGET = 0.6  # share of the network-only loop's speed that the whole loop should have
 
@@ -21,14 +24,19 @@ class BenchTraining:
 
     The network alone runs forward and backward on a batch that was collected before the clock
     started; the whole loop also acts, steps the worlds, asks the teacher and updates the weights.
+    For the meta controller, the network alone is one pass of skill and meta controller over the
+    batch, as when it was collected, and as many passes forward and backward as the loop learns by.
 
     examples
       errands bench training
+      errands bench training --stage meta --seconds 60
       errands bench training --world block --seconds 20 --json speed.json
     """
 
     world: Literal["grid", "block"] = "grid"
-    """Which world's skill is trained."""
+    """Where."""
+    stage: Literal["skill", "meta"] = "skill"
+    """What is trained: a skill, or the meta controller above it."""
     seconds: float = 10.0
     """How long to measure each of the two loops."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
@@ -41,16 +49,15 @@ class BenchTraining:
         from rich.console import Console
 
         from errands.commands.timing import steps_per_second
-        from errands.config import skill_training
         from errands.evaluation.episodes import origin
-        from errands.stages.skill import SkillTrainer
 
-        trainer = SkillTrainer(skill_training(self.world, "independent"))
+        trainer, network_only = self._loops()
         with Console(stderr=True).status("measuring"):
             whole = steps_per_second(lambda: _iterate(trainer), self.seconds)
-            network = steps_per_second(_network_only(trainer), self.seconds)
+            network = steps_per_second(network_only, self.seconds)
         record: dict[str, Any] = {
             "world": self.world,
+            "stage": self.stage,
             "whole_loop": round(whole, 1),
             "network_only": round(network, 1),
             "ratio": round(whole / network, 4),
@@ -62,19 +69,35 @@ class BenchTraining:
             write_json(self.json, record)
         if self.json != STANDARD_OUTPUT:
             print(
-                f"{self.world}: {whole:,.0f} frames/s in the whole loop, {network:,.0f} in the "
-                f"network alone: {whole / network:.0%} of it (wanted: {TARGET:.0%})"
+                f"{self.world}, {self.stage}: {whole:,.0f} frames/s in the whole loop, "
+                f"{network:,.0f} in the network alone: {whole / network:.0%} of it "
+                f"(wanted: {TARGET:.0%})"
             )
         return 0
 
+    def _loops(self) -> "tuple[Trainer, Callable[[], int]]":
+        """A trainer, and a function that takes its network over a ready batch."""
+        from errands.config import meta_training, skill_training
+        from errands.stages.meta import MetaTrainer
+        from errands.stages.skill import SkillTrainer
 
-def _iterate(trainer: "SkillTrainer") -> int:
+        if self.stage == "skill":
+            skill = SkillTrainer(skill_training(self.world, "independent"))
+            return skill, _network_only(skill)
+        try:
+            meta = MetaTrainer(meta_training(self.world, "dynamic"))
+        except ValueError as error:  # the skill that it commands
+            raise Problem(f"{error}; --stage meta needs the world's skill") from None
+        return meta, _networks_only(meta)
+
+
+def _iterate(trainer: "Trainer") -> int:
     before = trainer.frames
     trainer.iterate()
     return trainer.frames - before
 
 
-def _network_only(trainer: "SkillTrainer") -> Any:
+def _network_only(trainer: "SkillTrainer") -> Callable[[], int]:
     """A function that takes a ready batch forward and backward, in the loop's own minibatches."""
     import torch
 
@@ -90,6 +113,48 @@ def _network_only(trainer: "SkillTrainer") -> Any:
             trainer.skill.zero_grad(set_to_none=True)
             losses = distillation_losses(trainer.skill, part, training)
             torch.autograd.backward(torch.stack(list(losses.values())).sum())
+        return training.frames_per_iteration
+
+    return advance
+
+
+def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
+    """The same for skill and meta controller, which also had to run while the batch was collected.
+
+    What a subtask that starts anew costs the skill once more is left out: it counts as overhead.
+    """
+    import torch
+
+    from errands.agents.meta import Decision, MetaInput
+    from errands.stages.meta import meta_losses
+
+    training, meta, skill = trainer.training, trainer.meta, trainer.skill
+    assert skill is not None
+    memory = skill.initial_memory(training.worlds)
+    frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=True)
+    groups = torch.split(torch.arange(training.worlds), training.minibatch)
+    parts = [(frames.worlds(group), frames.values[:, group]) for group in groups]
+
+    @torch.no_grad()
+    def act() -> None:
+        state, remembered = frames.state, memory
+        for t in range(training.steps):
+            given = MetaInput(*(item[t] for item in frames.given))
+            decided = Decision(*(item[t] for item in frames.decision))
+            _, remembered = skill.step(given.image, decided.g, given.begins, remembered)
+            _, state = meta.step(given, state, soft=True, decided=decided)
+
+    def advance() -> int:
+        meta.eval()
+        act()
+        meta.train()
+        for _ in range(training.epochs):
+            for part, values in parts:
+                meta.zero_grad(set_to_none=True)
+                terms = meta_losses(
+                    meta, part, values, values, training, soft=True, entropy_weight=0.01
+                )
+                torch.autograd.backward(torch.stack(list(terms.values())).sum())
         return training.frames_per_iteration
 
     return advance

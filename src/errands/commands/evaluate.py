@@ -23,20 +23,30 @@ class EvaluateInstructions:
     """Measure an agent on lists of instructions.
 
     Episode i takes place in test world --seed + i, which no training has seen, and every episode
-    counts once. Success, reward, steps and instructions completed come with their standard errors.
+    counts once. Success, reward, steps and instructions completed come with their standard errors;
+    "caught" is the share of all events (enemies, boxes) that the agent made use of.
     The step limit is the paper's for the split: 60 for "train" on the grid, 250 for "seen" and
     "unseen" (80 and 600 in the block world), and more for longer lists in proportion.
 
     examples
       errands evaluate instructions --agent shortest-path --split train --length 4
-      errands evaluate instructions --split unseen --length 20 --episodes 5000 --json result.json
+      errands evaluate instructions --agent dynamic --split unseen --length 20 --episodes 5000
+      errands evaluate instructions --weights runs/dynamic --split seen --json result.json
       errands evaluate instructions --world block --lengths 1..20 --json -
     """
 
     world: Literal["grid", "block"] = "grid"
     """Where."""
-    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "near-optimal"
-    """Who acts: near-optimal or shortest-path, planners that see the whole state."""
+    agent: Annotated[
+        str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="(default: near-optimal)")
+    ] = None
+    """Who acts: dynamic, short, long, flat or dynamic-no-analogy, where they are shipped; or
+    near-optimal or shortest-path, planners that see the whole state."""
+    weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
+    """The folder of one's own run (errands train meta), instead of a shipped agent."""
+    soft: bool = False
+    """Let a trained agent update softly, weighing everything by the gate and the shift, as it does
+    early in training."""
     split: Literal["train", "seen", "unseen", "validation"] = "train"
     """Which instructions lists are drawn from; "seen" are those of "train" at test step limits."""
     length: Annotated[int | None, tyro.conf.arg(help_behavior_hint="(default: 4)")] = None
@@ -67,20 +77,15 @@ class EvaluateInstructions:
             TimeRemainingColumn,
         )
 
+        from errands.commands.actors import ALWAYS_THERE, choose_actor
         from errands.commands.screen import compiling_notice
-        from errands.evaluation.episodes import (
-            InstructionTest,
-            agent_named,
-            evaluate_instructions,
-        )
+        from errands.evaluation.episodes import InstructionTest, evaluate_instructions
 
-        try:
-            agent_named(self.agent)
-        except ValueError as error:
-            raise Problem(str(error)) from None
+        agent = self.agent if self.agent or self.weights else ALWAYS_THERE
+        actor = choose_actor(self.world, agent, self.weights, soft=self.soft)
         tests = [
             InstructionTest(
-                agent=self.agent,
+                agent=actor.name,
                 world=self.world,
                 split=self.split,
                 length=length,
@@ -88,11 +93,13 @@ class EvaluateInstructions:
                 forgiving=self.forgiving,
                 episodes=self.episodes,
                 seed=self.seed,
+                soft=actor.soft,
             )
             for length in lengths
         ]
         with compiling_notice():
-            evaluate_instructions(InstructionTest(self.agent, self.world, length=1, episodes=1))
+            rehearsal = InstructionTest(actor.name, self.world, length=1, episodes=1)
+            evaluate_instructions(rehearsal, make_policy=actor.make_policy)
         console = Console(stderr=True)
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
         bar = Progress(
@@ -107,7 +114,8 @@ class EvaluateInstructions:
             task = bar.add_task("episodes", total=self.episodes * len(tests))
             for k, test in enumerate(tests):
                 report = partial(_show_progress, bar, task, k * self.episodes)
-                records.append(evaluate_instructions(test, report))
+                record = evaluate_instructions(test, report, actor.make_policy)
+                records.append(record | ({"training": actor.training} if actor.training else {}))
         self._tell(records)
         return 0
 
@@ -133,14 +141,17 @@ class EvaluateInstructions:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(title=f"{self.agent}, {self.world} {self.split}, {self.episodes} episodes")
-        for heading in ("length", "success", "reward", "steps", "completed"):
+        name = records[0]["agent"] + (", soft" if records[0]["soft"] else "")
+        table = Table(title=f"{name}, {self.world} {self.split}, {self.episodes} episodes")
+        for heading in ("length", "success", "reward", "steps", "completed", "caught"):
             table.add_column(heading, justify="right")
         for record in records:
+            caught = record["caught"]
             table.add_row(
                 str(record["length"]),
                 _shown(record["success"], scale=100, unit="%"),
                 *(_shown(record[name]) for name in ("reward", "steps", "completed")),
+                "-" if caught is None else f"{caught:.1%}",
             )
         Console().print(table)
         if self.json is not None:

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
-from errands.commands.problem import (
-    MOST_STEPS,
-    Problem,
-    check_instructions,
-    check_range,
-    check_seed,
-)
+from errands.commands.problem import MOST_STEPS, check_instructions, check_range, check_seed
 from errands.language.splits import vocabulary_of
 from errands.seeds import TEST_SEEDS
 
 if TYPE_CHECKING:
-    from errands.evaluation.episodes import Policy, Step
+    from errands.commands.actors import Actor
+    from errands.evaluation.episodes import Step
     from errands.worlds.vector import Worlds
 
 MOST_FRAMES = 1000  # a longer film is thinned out: every second frame, every fourth, ...
@@ -30,12 +25,14 @@ class Run:
     """Watch an agent carry out a list of instructions.
 
     Instructions are verbs (visit, pick up, transform, interact with), counts and objects, separated
-    by commas, semicolons, lines or "then". In a terminal the world is shown live; elsewhere one
-    line is printed for every instruction that was done. The exit code is 0 if all were done, 1 if
-    not, 2 if something in the command was wrong.
+    by commas, semicolons, lines or "then". In a terminal the world is shown live, and what a
+    trained agent thinks: where its pointer is, which subtask it runs, and whether it decides anew;
+    elsewhere one line is printed for every instruction that was done. The exit code is 0 if all
+    were done, 1 if not, 2 if something in the command was wrong.
 
     examples
       errands run "pick up the pig, visit the box, transform all cows"
+      errands run "visit the cow, pick up all eggs" --agent dynamic --json trace.json
       errands run "pick up 2 sheep then visit cat" --world block --gif errand.gif
       errands run "visit duck" --agent shortest-path --seed 3 --json -
     """
@@ -44,8 +41,16 @@ class Run:
     """What to do, such as "visit pig, then pick up all eggs"."""
     world: Literal["grid", "block"] = "grid"
     """The grid, seen from above, or the block world, seen through the agent's eyes."""
-    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "near-optimal"
-    """Who acts: near-optimal or shortest-path, planners that see the whole state."""
+    agent: Annotated[
+        str | None,
+        tyro.conf.arg(
+            metavar="NAME", help_behavior_hint="(default: dynamic if shipped, or near-optimal)"
+        ),
+    ] = None
+    """Who acts: dynamic, short, long, flat or dynamic-no-analogy, where they are shipped; or
+    near-optimal or shortest-path, planners that see the whole state."""
+    weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
+    """The folder of one's own run (errands train meta), instead of a shipped agent."""
     seed: int = 0
     """Which world of the test worlds; the same seed gives the same episode."""
     length_limit: Annotated[
@@ -66,19 +71,15 @@ class Run:
 
     def execute(self) -> int:
         self._check()
+        from errands.commands.actors import choose_actor
         from errands.commands.screen import compiling_notice
-        from errands.evaluation.episodes import agent_named
 
-        try:
-            make_policy = agent_named(self.agent)
-        except ValueError as error:
-            raise Problem(str(error)) from None
+        actor = choose_actor(self.world, self.agent, self.weights)
         with compiling_notice():
             worlds = self._worlds()
-            policy = make_policy(worlds)
+            policy = actor.make_policy(worlds)
             worlds.step(policy.act(worlds))  # a rehearsal, so that nothing compiles on stage
-        worlds = self._worlds()
-        return 0 if self._perform(worlds, make_policy(worlds)) else 1
+        return 0 if self._perform(self._worlds(), actor) else 1
 
     def _check(self) -> None:
         check_instructions(self.instructions, vocabulary_of(self.world))
@@ -103,7 +104,7 @@ class Run:
         worlds.reset()
         return worlds
 
-    def _perform(self, worlds: "Worlds", policy: "Policy") -> bool:
+    def _perform(self, worlds: "Worlds", actor: "Actor") -> bool:
         """Run the episode and write the files; true if the whole list was done."""
         from rich.console import Console
         from rich.live import Live
@@ -113,17 +114,19 @@ class Run:
         from errands.evaluation.film import EpisodeFilm
         from errands.worlds.film import save_gif
 
+        policy = actor.make_policy(worlds)
         console = Console()
         silent = self.quiet or self.json == STANDARD_OUTPUT
         film = EpisodeFilm(worlds, MOST_FRAMES) if self.gif else None
         steps: list[Step] = []
         if console.is_terminal and not silent:
             with Live(console=console, auto_refresh=False) as live:
-                live.update(scene(worlds, console, [_status(steps)]), refresh=True)
+                live.update(scene(worlds, console, _notes(steps)), refresh=True)
                 for step in watch_episode(worlds, policy):
                     steps.append(step)
                     time.sleep(1 / self.fps)
-                    live.update(scene(worlds, console, [_status(steps)]), refresh=True)
+                    pointer = step.thought.pointer if step.thought else None
+                    live.update(scene(worlds, console, _notes(steps), pointer), refresh=True)
                     if film:
                         film.add()
         else:
@@ -139,7 +142,7 @@ class Run:
             if not silent:
                 print(f"wrote {self.gif}")
         if self.json:
-            write_json(self.json, self._record(worlds, steps))
+            write_json(self.json, self._record(worlds, actor.name, steps))
             if not silent:
                 print(f"wrote {self.json}")
         return success
@@ -162,14 +165,14 @@ class Run:
         lines.append(f"{outcome}: {count} in {len(steps)} steps, reward {reward:.2f}")
         return "\n".join(lines)
 
-    def _record(self, worlds: "Worlds", steps: "list[Step]") -> dict[str, Any]:
+    def _record(self, worlds: "Worlds", agent: str, steps: "list[Step]") -> dict[str, Any]:
         from errands.evaluation.episodes import origin
         from errands.worlds.gym import listed
 
         words = [instruction.words(worlds.spec.vocabulary) for instruction in listed(worlds)]
         return {
             "world": self.world,
-            "agent": self.agent,
+            "agent": agent,
             "seed": self.seed,
             "forgiving": self.forgiving,
             "step_limit": worlds.tasks.step_limit,
@@ -178,13 +181,29 @@ class Run:
             "reward": round(sum(step.reward for step in steps), 6),
             "steps": len(steps),
             "completed": steps[-1].progress,
-            "trace": [asdict(step) for step in steps],
+            "trace": [_told(step) for step in steps],
             **origin(),
         }
 
 
-def _status(steps: "list[Step]") -> str:
+def _told(step: "Step") -> dict[str, Any]:
+    """A step for the file; what a planner thought is not said, since nobody knows."""
+    told = asdict(step)
+    if step.thought is None:
+        del told["thought"]
+    return told
+
+
+def _notes(steps: "list[Step]") -> list[str]:
+    """Lines below the world: how it goes, and what a trained agent thinks."""
     if not steps:
-        return "step 0"
-    reward = sum(step.reward for step in steps)
-    return f"step {len(steps)}   reward {reward:.2f}   {steps[-1].action_name}"
+        return ["step 0"]
+    reward, thought = sum(step.reward for step in steps), steps[-1].thought
+    lines = [f"step {len(steps)}   reward {reward:.2f}   {steps[-1].action_name}"]
+    if thought is not None:
+        decides = f"decides anew, pointer {thought.shifted:+d}" if thought.updated else "goes on"
+        lines.append(
+            f"subtask {thought.subtask or '-'}   {decides}   update {thought.update:.2f}   "
+            f"finished {thought.termination:.2f}"
+        )
+    return lines

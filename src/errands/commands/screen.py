@@ -17,13 +17,20 @@ from errands.worlds.vector import Worlds
 
 COMPILING = "compiling the worlds, once (about half a minute)"
 DONE_MARK, CURRENT_MARK, PENDING_MARK = "✓", "▸", "·"
+POINTER_MARK = "◂"
+LEAST_SHOWN = 0.05  # share of the pointer on an instruction
 MAP_ROWS = 10
 # Terminal columns and rows from which the agent's view is shown in full, not at half its size.
 WIDE, HIGH = 120, 42
 
 
-def scene(worlds: Worlds, console: Console, notes: Sequence[str]) -> RenderableType:
-    """The first world, with lines of text below it."""
+def scene(
+    worlds: Worlds,
+    console: Console,
+    notes: Sequence[str],
+    pointer: Sequence[float] | None = None,
+) -> RenderableType:
+    """The first world, with lines of text below it; `pointer` is where an agent believes to be."""
     world, spec = worlds.privileged[0], worlds.spec
     heading = int(world["heading"]) if spec.kind == "block" else None
     place = world["tiles"], int(world["row"]), int(world["column"]), spec.objects
@@ -35,7 +42,7 @@ def scene(worlds: Worlds, console: Console, notes: Sequence[str]) -> RenderableT
         view = worlds.images[0] if full else halved(worlds.images[0])
         columns.insert(0, half_blocks(view))
         rows = len(view) // 2
-    columns.append(instruction_lines(worlds, rows))
+    columns.append(instruction_lines(worlds, rows, pointer))
     beside = Table.grid(padding=(0, 2, 0, 0))
     for picture in columns[:-1]:  # the list gives way where the terminal is narrow
         beside.add_column(min_width=picture.cell_len // picture.plain.count("\n"))
@@ -44,8 +51,11 @@ def scene(worlds: Worlds, console: Console, notes: Sequence[str]) -> RenderableT
     return Group(beside, Text(), legend, Text(), *map(Text, notes))
 
 
-def instruction_lines(worlds: Worlds, rows: int) -> Text:
-    """The list with a mark before each instruction, as much of it as fits around the current."""
+def instruction_lines(worlds: Worlds, rows: int, pointer: Sequence[float] | None = None) -> Text:
+    """The list with a mark before each instruction, as much of it as fits around the current.
+
+    The mark before a line tells the truth; behind it stands how much of the pointer is there.
+    """
     progress, achieved = (int(worlds.privileged[0][name]) for name in ("progress", "achieved"))
     instructions = listed(worlds)
     first, last = window(len(instructions), progress, rows)
@@ -57,7 +67,10 @@ def instruction_lines(worlds: Worlds, rows: int) -> Text:
         mark, style = (PENDING_MARK, "dim") if k > progress else (CURRENT_MARK, "bold yellow")
         if k < progress:
             mark, style = DONE_MARK, "green"
-        text.append(f"{mark} {words}\n", style)
+        text.append(f"{mark} {words}", style)
+        if pointer is not None and pointer[k] >= LEAST_SHOWN:
+            text.append(f" {POINTER_MARK} {pointer[k]:.0%}", "cyan")
+        text.append("\n")
     if last - first < len(instructions):
         text.append(f"  {first + 1} to {last} of {len(instructions)}", "dim")
     return text

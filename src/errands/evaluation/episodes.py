@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 import errands
+from errands.language.instruction import Instruction
 from errands.language.vocabulary import suggest
 from errands.seeds import TEST_SEEDS
 from errands.worlds.block import BlockAction
@@ -24,6 +25,9 @@ from errands.worlds.gym import instruction_worlds
 from errands.worlds.planner import NEAR_OPTIMAL, SHORTEST_PATH, first_optimal
 from errands.worlds.spec import NOTHING
 from errands.worlds.vector import EpisodeStatistics, Worlds
+
+if TYPE_CHECKING:
+    from errands.agents.hierarchy import Trace
 
 BATCH = 2048  # worlds stepped at once: enough to fill the cores, few enough to stay in the cache
 
@@ -54,7 +58,8 @@ def _trained(name: str, worlds: Worlds) -> Policy:
     from errands.agents.load import load_hierarchy
     from errands.evaluation.hierarchies import HierarchyPolicy
 
-    return HierarchyPolicy(load_hierarchy(f"{worlds.spec.name}/{name}"))
+    agent = load_hierarchy(f"{worlds.spec.name}/{name}")
+    return HierarchyPolicy(agent, soft=bool(agent.description.get("soft")))
 
 
 PLANNERS = (NEAR_OPTIMAL, SHORTEST_PATH)
@@ -75,6 +80,19 @@ def agent_named(name: str) -> Callable[[Worlds], Policy]:
 
 
 @dataclass(frozen=True)
+class Thought:
+    """Why a trained agent took a step: its trace of one world, for people."""
+
+    pointer: tuple[float, ...]  # over the instructions of the list
+    shift: tuple[float, ...]  # probabilities of -1, 0, +1
+    shifted: int  # which it was
+    update: float  # probability of deciding anew, c_t
+    updated: bool  # whether it did
+    subtask: str  # such as "pick up pig"; nothing for an agent without a skill
+    termination: float  # probability that the subtask before was finished
+
+
+@dataclass(frozen=True)
 class Step:
     """What one step of a watched world did."""
 
@@ -88,6 +106,7 @@ class Step:
     column: int
     heading: int
     event: bool  # whether the event's object is there
+    thought: Thought | None = None  # why, where a trained agent acts
 
 
 def action_name(worlds: Worlds, action: int) -> str:
@@ -100,10 +119,34 @@ def watch_episode(worlds: Worlds, policy: Policy) -> Iterator[Step]:
     while not worlds.status[0]:
         actions = policy.act(worlds)
         worlds.step(actions)
-        yield describe_step(worlds, int(actions[0]))
+        thought = describe_thought(worlds, getattr(policy, "trace", None))
+        yield describe_step(worlds, int(actions[0]), thought)
 
 
-def describe_step(worlds: Worlds, action: int) -> Step:
+def describe_thought(worlds: Worlds, trace: "Trace | None") -> Thought | None:
+    """What the agent of the first world thought in its last step; nothing for planners."""
+    if trace is None:
+        return None
+    verb, kind, quantity = (int(part) for part in trace.subtask[0])
+    words = worlds.spec.vocabulary
+    subtask = "" if verb < 0 else str(Instruction.from_code((verb, kind, quantity), words))
+    length = int(worlds.privileged[0]["length"])
+    return Thought(
+        pointer=_rounded(trace.pointer[0, :length]),
+        shift=_rounded(trace.shift[0]),
+        shifted=int(trace.shifted[0]),
+        update=_rounded(trace.update)[0],
+        updated=bool(trace.updated[0]),
+        subtask=subtask,
+        termination=_rounded(trace.termination)[0],
+    )
+
+
+def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
+    return tuple(round(float(value), 4) for value in values)
+
+
+def describe_step(worlds: Worlds, action: int, thought: Thought | None = None) -> Step:
     """The step that the first world has just taken."""
     world = worlds.privileged[0]
     return Step(
@@ -117,6 +160,7 @@ def describe_step(worlds: Worlds, action: int) -> Step:
         column=int(world["column"]),
         heading=int(world["heading"]),
         event=bool(world["event_cell"] != NOTHING),
+        thought=thought,
     )
 
 
@@ -149,6 +193,7 @@ class InstructionTest:
     forgiving: bool = False
     episodes: int = 1000
     seed: int = 0
+    soft: bool = False  # whether a trained agent updates softly
 
     def worlds(self, count: int) -> Worlds:
         return instruction_worlds(
@@ -162,10 +207,15 @@ class InstructionTest:
 
 
 def evaluate_instructions(
-    test: InstructionTest, on_progress: Callable[[int], None] | None = None
+    test: InstructionTest,
+    on_progress: Callable[[int], None] | None = None,
+    make_policy: Callable[[Worlds], Policy] | None = None,
 ) -> dict[str, Any]:
-    """Measure an agent: episode i is the test world of seed + i, and every episode counts once."""
-    make_policy = agent_named(test.agent)
+    """Measure an agent: episode i is the test world of seed + i, and every episode counts once.
+
+    `make_policy` is for agents that are not to be found by their name.
+    """
+    make_policy = make_policy or agent_named(test.agent)
     started = time.perf_counter()
     batches: list[EpisodeStatistics] = []
     worlds = test.worlds(min(BATCH, test.episodes))
@@ -181,9 +231,19 @@ def evaluate_instructions(
         name: mean_and_error(np.concatenate([getattr(batch, name) for batch in batches]))
         for name in ("success", "reward", "steps", "completed", "events", "events_used")
     }
-    seconds = round(time.perf_counter() - started, 3)
-    limit = worlds.tasks.step_limit
-    return {**measured, **asdict(test), "step_limit": limit, "seconds": seconds, **origin()}
+    facts = {
+        "caught": _share([b.events_used for b in batches], [b.events for b in batches]),
+        **asdict(test),
+        "step_limit": worlds.tasks.step_limit,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+    return {**measured, **facts, **origin()}
+
+
+def _share(some: list[NDArray[np.int64]], of: list[NDArray[np.int64]]) -> float | None:
+    """How many of all there were, in all episodes together; nothing of nothing."""
+    everything = sum(int(counts.sum()) for counts in of)
+    return round(sum(int(counts.sum()) for counts in some) / everything, 6) if everything else None
 
 
 def _report(on_progress: Callable[[int], None], before: int, ended: int) -> None:

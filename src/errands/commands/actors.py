@@ -1,0 +1,98 @@
+"""Which agent a command line means: a planner, an agent that is shipped, or one from a run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from errands.commands.problem import Problem
+
+if TYPE_CHECKING:
+    from errands.agents.load import TrainedAgent
+    from errands.evaluation.episodes import Policy
+    from errands.worlds.vector import Worlds
+
+FAVOURITE, ALWAYS_THERE = "dynamic", "near-optimal"
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who acts."""
+
+    name: str
+    make_policy: "Callable[[Worlds], Policy]"  # with a fresh memory, for a batch of worlds
+    soft: bool = False  # whether it updates softly, where it was trained
+    training: dict[str, Any] | None = None  # where a trained agent comes from
+
+
+def default_agent(world: str) -> str:
+    """The trained agent where one is shipped, else a planner."""
+    from errands.agents.load import shipped_agents
+
+    return FAVOURITE if f"{world}/{FAVOURITE}" in shipped_agents() else ALWAYS_THERE
+
+
+def choose_actor(
+    world: str, agent: str | None, weights: Path | None = None, *, soft: bool = False
+) -> Actor:
+    """Find the agent, or say in one line why there is none.
+
+    `soft` asks for soft updates from an agent that learned hard ones last.
+    """
+    from errands.evaluation.episodes import PLANNERS, agent_named
+
+    if weights is not None:
+        return _from_run(world, agent, weights, soft=soft)
+    name = agent or default_agent(world)
+    try:
+        make_policy = agent_named(name)
+    except ValueError as error:
+        raise Problem(str(error)) from None
+    if name in PLANNERS:
+        if soft:
+            raise Problem(f"--soft is for trained agents, and {name} is a planner; drop it")
+        return Actor(name, make_policy)
+    return _trained(name, _shipped(world, name), soft=soft)
+
+
+def _shipped(world: str, name: str) -> "TrainedAgent":
+    from errands.agents.load import load_hierarchy, shipped_agents
+    from errands.learning.checkpoint import DamagedFile
+
+    if f"{world}/{name}" not in shipped_agents():
+        raise Problem(
+            f"no agent '{name}' is shipped for --world {world}; take --agent {ALWAYS_THERE}, or "
+            f"train one (errands train meta --world {world} --out FOLDER) and name its --weights"
+        )
+    try:
+        return load_hierarchy(f"{world}/{name}")
+    except (ValueError, FileNotFoundError, DamagedFile) as error:
+        raise Problem(f"{error}; take --agent {ALWAYS_THERE}") from None
+
+
+def _from_run(world: str, agent: str | None, weights: Path, *, soft: bool) -> Actor:
+    from errands.agents.load import load_hierarchy
+    from errands.learning.checkpoint import DamagedFile
+
+    try:
+        trained = load_hierarchy(weights)
+    except (ValueError, FileNotFoundError, DamagedFile) as error:
+        raise Problem(f"{error}; train one with errands train meta --out FOLDER") from None
+    learned = trained.description["training"]
+    if learned["world"] != world:
+        raise Problem(f"{weights} was trained for --world {learned['world']}; ask for that one")
+    name = learned["agent"] + ("" if learned["analogy"] else "-no-analogy")
+    if agent not in (None, name, learned["agent"]):
+        raise Problem(f"{weights} holds the agent '{name}', not '{agent}'; drop --agent")
+    return _trained(name, trained, soft=soft)
+
+
+def _trained(name: str, trained: "TrainedAgent", *, soft: bool) -> Actor:
+    from errands.evaluation.hierarchies import HierarchyPolicy
+
+    description = trained.description
+    learned = description["training"]
+    soft = soft or bool(description.get("soft"))
+    facts = {key: learned[key] for key in ("agent", "preset", "analogy", "seed")}
+    facts |= {key: description[key] for key in ("frames", "seconds")}
+    return Actor(name, lambda worlds: HierarchyPolicy(trained, soft=soft), soft, facts)

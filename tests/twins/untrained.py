@@ -1,0 +1,40 @@
+"""Agents that have learned nothing, saved as trained ones are: enough to see that they are used."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from errands.agents.meta import MetaController
+from errands.config import meta_training
+from errands.learning.checkpoint import save_agent
+
+
+def save_untrained(folder: Path, agent: Any = "dynamic", world: Any = "grid", **facts: Any) -> None:
+    """A small agent in a folder; `facts` change what it says of itself."""
+    training = meta_training(world, agent, "debug")
+    small = replace(training.network, sentence=8, condition=8, hidden=8, factors=8, embedding=8)
+    training = replace(training, network=small)
+    torch.manual_seed(0)
+    description = {
+        "kind": "meta",
+        "network": asdict(small),
+        "skill": training.skill,
+        "soft": False,
+        "training": asdict(training),
+        "frames": 1000,
+        "seconds": 90.0,
+    }
+    save_agent(folder, MetaController(small), description | facts)
+
+
+def ship_untrained(package: Path, *agents: str) -> None:
+    """A folder of shipped agents: these untrained ones, and the grid's trained skill."""
+    from errands.agents.load import PRETRAINED
+
+    (package / "grid").mkdir(parents=True)
+    skill = Path("grid", "skill-independent")
+    (package / skill).symlink_to(PRETRAINED / skill)
+    for agent in agents:
+        save_untrained(package / "grid" / agent, agent)
