@@ -192,7 +192,7 @@ class MetaController(nn.Module):
                 layer.bias.zero_()
             if self.network.head_start and not self.network.flat:
                 self.update_start.copy_(torch.tensor((-2.0, 3.0)))
-                self.shift_start.copy_(torch.tensor(((-2.0, 2.0, -2.0), (-2.0, 0.0, 2.0))))
+                self.shift_start.copy_(torch.tensor(((-4.0, 2.0, -2.0), (-4.0, 0.0, 2.0))))
 
     def initial_state(self, worlds: int, longest: int) -> MetaState:
         """Placeholders: a step that `begins` looks at none of it."""

@@ -18,7 +18,7 @@ from errands.worlds.vector import Worlds
 
 @dataclass(frozen=True)
 class MetaFrames:
-    """T steps in B worlds; all tensors are (T, B, ...), but `state`, which is (B, ...)."""
+    """T steps in B worlds; all tensors are (T, B, ...)."""
 
     given: MetaInput
     decision: Decision
@@ -29,19 +29,19 @@ class MetaFrames:
     rewards: Tensor
     done: Tensor  # the action finished the list
     ended: Tensor  # the action ended the episode, by finishing or by the step limit
-    state: MetaState  # what the meta controller carried into the first frame
+    before: MetaState  # what the meta controller carried into each frame
 
     def worlds(self, index: Tensor) -> "MetaFrames":
         """The same steps of some of the worlds."""
         part = {
             field.name: getattr(self, field.name)[:, index]
             for field in fields(self)
-            if field.name not in ("given", "decision", "state")
+            if field.name not in ("given", "decision", "before")
         }
         given = MetaInput(*(item[:, index] for item in self.given))
         decision = Decision(*(item[:, index] for item in self.decision))
-        state = MetaState(*(item[index] for item in self.state))
-        return replace(self, **part, given=given, decision=decision, state=state)
+        before = MetaState(*(item[:, index] for item in self.before))
+        return replace(self, **part, given=given, decision=decision, before=before)
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,15 @@ class MetaRollout:
         self, hierarchy: Hierarchy, random: torch.Generator, *, soft: bool
     ) -> tuple[MetaFrames, MetaStatistics]:
         worlds = self.worlds
-        state = self.state.meta
         moves: list[Move] = []
+        before: list[MetaState] = []
         kept: dict[str, list[Tensor]] = {"running": [], "rewards": [], "done": [], "ended": []}
         episodes = []
         for _ in range(self.steps):
             ended_before = worlds.status > 0
             move = self._think(hierarchy, random, soft=soft)
             moves.append(move)
+            before.append(self.state.meta)
             self.state = move.state
             worlds.step(move.actions.cpu().numpy(), renew=True)
             ended = (worlds.status > 0) & ~ended_before
@@ -120,7 +121,7 @@ class MetaRollout:
             log_probabilities=torch.stack([move.thought.log_probability for move in moves]),
             values=values,
             next_values=torch.cat((values[1:], last[None])),
-            state=state,
+            before=MetaState(*map(torch.stack, zip(*before, strict=True))),
         )
         ran = np.concatenate(episodes, axis=1) if episodes else np.zeros((5, 0))
         return frames, _statistics(ran, moves, frames.running)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.load import load_skill
-from errands.agents.meta import Decision, MetaController, MetaInput
+from errands.agents.meta import Decision, MetaController, MetaInput, MetaState, Thought
 from errands.config import MetaStage, MetaTraining
 from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
@@ -34,29 +34,46 @@ def meta_losses(
     soft: bool,
     entropy_weight: float,
 ) -> dict[str, Tensor]:
-    """Actor-critic through time (eq. 8), in the clipped form that serves several updates."""
-    state = frames.state
-    thoughts = []
-    for t in range(frames.running.shape[0]):
-        given = MetaInput(*(item[t] for item in frames.given))
-        decided = Decision(*(item[t] for item in frames.decision))
-        thought, state = meta.step(given, state, soft=soft, decided=decided)
-        thoughts.append(thought)
+    """Actor-critic (eq. 8), in the clipped form that serves several updates."""
+    thought = think_again(meta, frames, soft=soft)
     running = frames.running
-    chosen = torch.stack([thought.log_probability for thought in thoughts])
-    values = torch.stack([thought.value for thought in thoughts])
-    entropy = torch.stack([thought.entropy for thought in thoughts])
     terms = {
         "policy": losses.policy_gradient(
-            chosen, frames.log_probabilities, advantages, running, training.clip
+            thought.log_probability, frames.log_probabilities, advantages, running, training.clip
         ),
-        "value": training.value * losses.value_error(values, returns, running),
-        "entropy": -entropy_weight * losses.masked_mean(entropy, running),
+        "value": training.value * losses.value_error(thought.value, returns, running),
+        "entropy": -entropy_weight * losses.masked_mean(thought.entropy, running),
     }
     if meta.network.gate == "learned":
-        update = torch.stack([thought.update for thought in thoughts])
-        terms["updates"] = training.update_penalty * losses.masked_mean(update, running)
+        terms["updates"] = training.update_penalty * losses.masked_mean(thought.update, running)
     return terms
+
+
+def think_again(meta: MetaController, frames: MetaFrames, *, soft: bool) -> Thought:
+    """What the meta controller thinks now of the decisions it took: (T, B, ...).
+
+    Soft updates and an LSTM are differentiated through time. Hard updates without one carry nothing
+    on that a gradient could pass through but h_(t-1), which the gate alone reads: there every frame
+    stands for itself, and all of them are one batch.
+    """
+    times, worlds = frames.running.shape
+    if soft or meta.recurrent:
+        thoughts = []
+        state = MetaState(*(item[0] for item in frames.before))
+        for t in range(times):
+            given = MetaInput(*(item[t] for item in frames.given))
+            decided = Decision(*(item[t] for item in frames.decision))
+            thought, state = meta.step(given, state, soft=soft, decided=decided)
+            thoughts.append(thought)
+        parts = [torch.stack(items) for items in zip(*(t[1:] for t in thoughts), strict=True)]
+        return Thought(frames.decision, *parts)
+    given = MetaInput(*(item.flatten(0, 1) for item in frames.given))
+    decided = Decision(*(item.flatten(0, 1) for item in frames.decision))
+    before = MetaState(*(item.flatten(0, 1) for item in frames.before))
+    before = before._replace(r=meta.retrieve(given.bags, before.p))  # with today's words
+    thought, _ = meta.step(given, before, soft=False, decided=decided)
+    parts = [item.view(times, worlds, *item.shape[1:]) for item in thought[1:]]
+    return Thought(frames.decision, *parts)
 
 
 class MetaTrainer(Trainer):
