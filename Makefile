@@ -13,7 +13,7 @@ TORCH ?= $(shell grep '^torch==' constraints.txt)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test lint format clean help
+.PHONY: setup demo test browser lint format clean help
 
 setup: $(STAMP) ## Create .venv and install the package with its tools (again when a requirement changes)
 
@@ -32,8 +32,18 @@ demo: setup ## Watch the near-optimal policy run an errand, and keep it as demo.
 	$(BIN)/errands run "pick up the pig, visit the box, transform all cows" \
 		--world grid --agent near-optimal --seed 7 --gif demo.gif
 
-test: lint ## Check style and types, then run the tests
+test: lint browser ## Check style and types, then run the tests
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# Playwright drives Debian's Chromium. Where it cannot be installed, the tests in a browser are skipped.
+browser: ## Install Chromium for the tests of the page, if there is none
+	@command -v chromium > /dev/null || { \
+		echo "browser: installing Chromium"; \
+		SUDO=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
+		{ $$SUDO apt-get update -qq && \
+			$$SUDO env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+			--no-install-recommends chromium > /dev/null; } || \
+		echo "browser: no Chromium; tests of the page in a browser will be skipped" >&2; }
 
 lint: setup ## Check style and types
 	$(BIN)/ruff check

@@ -209,6 +209,22 @@ def training_speed() -> str:
     return f"{text}\n\n{missing(how)}"
 
 
+def pages_at_once() -> str:
+    rows = []
+    for world in ("grid", "block"):
+        path = REPOSITORY / "results" / "bench" / f"watch-{world}.json"
+        if path.exists():
+            found = json.loads(path.read_text())
+            rates = [f"{found[name]:.1f}" for name in ("slowest", "median")]
+            rows.append([world, str(found["clients"]), *rates, str(found["cores"])])
+    headings = ["world", "pages", "slowest, frames a second", "median", "cores"]
+    text = table(headings, rows)
+    if len(rows) == 2:
+        return text
+    how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
+    return f"{text}\n\n{missing(how)}"
+
+
 def presets() -> str:
     """How the presets train, in each world; counted subtasks have a column where they differ."""
     columns = {
@@ -275,6 +291,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed": speed,
     "peers": peers,
     "training speed": training_speed,
+    "pages at once": pages_at_once,
 }
 
 

@@ -29,6 +29,7 @@ class Entry:
 COMMANDS = {
     "run": Entry("run", "Run", "watch an agent carry out the instructions you type"),
     "play": Entry("play", "Play", "carry out instructions yourself, with the keys"),
+    "watch": Entry("watch", "Watch", "see an agent at work in the browser, and what it thinks"),
     "train skill": Entry("train", "TrainSkill", "learn a skill for every subtask of a scenario"),
     "train meta": Entry("train", "TrainMeta", "learn to execute lists, with a trained skill"),
     "evaluate skill": Entry(
@@ -42,11 +43,15 @@ COMMANDS = {
     "bench training": Entry(
         "bench_training", "BenchTraining", "measure how fast training is, beside its network alone"
     ),
+    "bench watch": Entry(
+        "bench_watch", "BenchWatch", "measure how many frames a second many pages get at once"
+    ),
 }
 
 EXAMPLES = (
     'errands run "pick up the pig, visit the box, transform all cows"',
     "errands play --world block",
+    "errands watch",
     "errands evaluate instructions --agent shortest-path --length 4 --episodes 1000",
     "errands train skill --scenario independent --out runs/independent",
     "errands train meta --agent dynamic --out runs/dynamic",

@@ -1,0 +1,134 @@
+"""`errands bench watch`: how many frames a second each of many pages gets."""
+
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.problem import Problem, check_range
+
+TARGET = 10.0  # frames a second that every page should get
+ASKED = 30.0  # frames a second that every page asks for
+WARM_UP = 0.25  # share of the time before frames count
+LISTS = {
+    "grid": "visit the cow, pick up all eggs, transform all rocks, visit the box, pick up candy",
+    "block": "visit the cat, pick up 3 pigs, transform 2 sheep, visit the horse, pick up 2 cats",
+}
+
+
+@dataclass(frozen=True)
+class BenchWatch:
+    """Measure frames a second of many pages that are watched at once.
+
+    A server is started for it, and so many clients play one episode after another, each at most 30
+    frames a second. Ten frames a second are wanted for the slowest.
+
+    examples
+      errands bench watch
+      errands bench watch --world block --clients 4 --json watch.json
+    """
+
+    world: Literal["grid", "block"] = "grid"
+    """Which world is watched."""
+    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "near-optimal"
+    """Who acts."""
+    clients: int = 16
+    """How many pages are open."""
+    seconds: float = 10.0
+    """How long to measure."""
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """Write the result; "-" prints it, and nothing else, to standard output."""
+
+    def execute(self) -> int:
+        check_range("--seconds", self.seconds, 0.1, 3600)
+        check_range("--clients", self.clients, 1, 256)
+        check_writable("--json", self.json)
+        from errands.commands.watch import check_installed
+
+        check_installed()
+        from rich.console import Console
+
+        from errands.evaluation.episodes import origin
+
+        with Console(stderr=True).status("measuring"), own_server(self.clients) as address:
+            rates = asyncio.run(self._measure(address))
+        record: dict[str, Any] = {
+            "world": self.world,
+            "agent": self.agent,
+            "clients": self.clients,
+            "frames_per_second": [round(rate, 2) for rate in rates],
+            "slowest": round(min(rates), 2),
+            "median": round(statistics.median(rates), 2),
+            "target": TARGET,
+            "seconds": self.seconds,
+            "cores": os.cpu_count(),
+            **origin(),
+        }
+        if self.json is not None:
+            write_json(self.json, record)
+        if self.json != STANDARD_OUTPUT:
+            print(
+                f"{self.clients} pages, {self.world}: {min(rates):.1f} frames/s for the slowest, "
+                f"{record['median']:.1f} in the middle, {max(rates):.1f} for the fastest "
+                f"(wanted: {TARGET:g})"
+            )
+        return 0
+
+    async def _measure(self, address: str) -> list[float]:
+        """The rate of every client, all over the same stretch of time."""
+        begins = time.perf_counter() + WARM_UP * self.seconds
+        clients = (self._client(address, seed, begins) for seed in range(self.clients))
+        return list(await asyncio.gather(*clients))
+
+    async def _client(self, address: str, seed: int, begins: float) -> float:
+        from websockets.asyncio.client import connect
+
+        async with connect(address, compression=None) as page:
+
+            async def ask(kind: str, **fields: object) -> None:
+                await page.send(json.dumps({"kind": kind, **fields}))
+
+            choice = {"world": self.world, "agent": self.agent, "list": LISTS[self.world]}
+            await page.recv()  # hello
+            await ask("speed", rate=ASKED)
+            await ask("begin", **choice, seed=seed)
+            frames = 0
+            while (now := time.perf_counter()) < begins + self.seconds:
+                message = json.loads(await page.recv())
+                if message["kind"] == "problem":
+                    raise Problem(f"the server says: {message['message']}")
+                if message["kind"] == "begun":
+                    await ask("play")
+                elif message["outcome"]:
+                    seed += self.clients
+                    await ask("begin", **choice, seed=seed)
+                frames += message["kind"] == "frame" and now >= begins
+            return frames / self.seconds
+
+
+@contextmanager
+def own_server(sessions: int) -> Iterator[str]:
+    """A server in a process of its own, so that clients do not take its time; its WebSocket."""
+    command = [sys.executable, "-m", "errands.cli", "watch", "--port", "0"]
+    command += ["--sessions", str(sessions)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            found = re.search(r"http(://\S+/)", server.stdout.readline())
+            if found is None:
+                raise Problem("errands watch does not start; try it alone to see why")
+            yield f"ws{found[1]}talk"
+        finally:
+            server.terminate()

@@ -1,0 +1,116 @@
+"""What a page can choose from: worlds, the agents that exist in each, and lists drawn for it."""
+
+import numpy as np
+
+import errands
+from errands.evaluation.episodes import AGENTS, action_name, agent_named, run_episodes
+from errands.language.instruction import Instruction
+from errands.language.splits import instructions
+from errands.seeds import TEST_SEEDS
+from errands.watch.protocol import Agent, Hello, Item, Refused, World
+from errands.worlds.film import mp4_encoder
+from errands.worlds.gym import instruction_worlds, listed
+from errands.worlds.planner import NEAR_OPTIMAL, PLANNERS
+from errands.worlds.spec import WORLDS
+from errands.worlds.vector import Worlds
+
+ME = "me"
+# What the page says of agents; one that is not named here is offered under its own name.
+TITLES = {
+    "dynamic": ("Dynamic", "Trained. Learns when to look at its list again."),
+    "short": ("Short", "Trained. Looks at its list in every step."),
+    "long": ("Long", "Trained. Looks at its list when a subtask is finished."),
+    "flat": ("Flat", "Trained. Acts from the list directly, without subtasks."),
+    "near-optimal": ("Near-optimal planner", "Sees everything, goes for events that are close."),
+    "shortest-path": ("Shortest-path planner", "Sees everything, ignores events."),
+    ME: ("Me", "You act, with the keys."),
+}
+EXAMPLES = {
+    "grid": ("pick up the pig, visit the box, transform all cows", 7),
+    "block": ("visit the cat, pick up 2 pigs, transform the sheep", 2),
+}
+SORTS = {
+    "seen": ("seen", 4),
+    "unseen": ("unseen", 4),
+    "long": ("unseen", 20),
+    "events": ("seen", 6),
+}
+EVENTFUL_TRIES = 64  # worlds that are tried at once for one in which events are met
+SAMPLE_SEEDS = 2**20  # sampled worlds have seeds below this, short enough for a link
+
+
+def hello() -> Hello:
+    """All that can be chosen here. Slow: agents are loaded, and worlds compiled if need be."""
+    worlds = {}
+    for name, spec in WORLDS.items():
+        example, seed = EXAMPLES[name]
+        batch = instruction_worlds(name, 1, instructions=example)
+        worlds[name] = World(
+            kind=spec.kind,
+            objects=spec.objects,
+            event=spec.event.object if spec.event else "",
+            actions=tuple(action_name(batch, k) for k in range(batch.actions)),
+            agents=offered(name),
+            example=example,
+            seed=seed,
+        )
+    formats = ("gif", "mp4") if mp4_encoder() else ("gif",)
+    return Hello(version=errands.__version__, worlds=worlds, formats=formats)
+
+
+def offered(world: str) -> tuple[Agent, ...]:
+    """The agents that can act in a world, trained ones first: each is tried, for one step."""
+    names = sorted(AGENTS, key=lambda name: name in PLANNERS)  # otherwise in their own order
+    agents = [_described(name) for name in names if _can_act(name, world)]
+    return (*agents, _described(ME))
+
+
+def _described(name: str) -> Agent:
+    title, note = TITLES.get(name, (name, ""))
+    sort = "person" if name == ME else "planner" if name in PLANNERS else "trained"
+    return Agent(name, title, note, sort)
+
+
+def _can_act(name: str, world: str) -> bool:
+    worlds = instruction_worlds(world, 1, instructions=EXAMPLES[world][0])
+    worlds.reset()
+    try:
+        worlds.step(agent_named(name)(worlds).act(worlds))
+    except (ValueError, OSError, LookupError):  # not trained here, or its file is damaged
+        return False
+    return True
+
+
+def check_world(world: str) -> None:
+    if world not in WORLDS:
+        raise Refused(f"there is no world '{world[:40]}'; there are {', '.join(WORLDS)}")
+
+
+def items(world: str, wanted: list[Instruction]) -> tuple[Item, ...]:
+    """Instructions as the page lists them, with whether they are among the trained ones."""
+    trained = set(instructions(world, "train"))
+    words = WORLDS[world].vocabulary
+    return tuple(Item(item.words(words), item in trained) for item in wanted)
+
+
+def sample(world: str, sort: str, draw: np.random.Generator) -> tuple[str, int]:
+    """A list of a sort, and the seed of a world for it."""
+    check_world(world)
+    if sort not in SORTS:
+        raise Refused(f"there are no such lists; there are {', '.join(SORTS)}")
+    split, length = SORTS[sort]
+    worlds = instruction_worlds(world, 1, split=split, length=length)
+    worlds.seed(int(draw.integers(2**62)))
+    worlds.reset()
+    text = ", ".join(item.words(worlds.spec.vocabulary) for item in listed(worlds))
+    seed = int(draw.integers(SAMPLE_SEEDS))
+    return text, seed + (_eventful(world, text, seed) if sort == "events" else 0)
+
+
+def _eventful(world: str, text: str, seed: int) -> int:
+    """How many seeds further on a planner meets the most events worth an interruption."""
+    worlds: Worlds = instruction_worlds(world, EVENTFUL_TRIES, instructions=text)
+    worlds.seed(TEST_SEEDS + seed)
+    worlds.reset()
+    ended = run_episodes(worlds, agent_named(NEAR_OPTIMAL)(worlds))
+    return int(np.argmax(ended.events_used))

@@ -1,0 +1,308 @@
+"""What the page and the server say to each other: JSON messages, each a small record.
+
+The page sends requests, the server answers with the other kind of record; both name their `kind`.
+Whatever a page sends is checked here, so that what follows can rely on it.
+"""
+
+import json
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, get_type_hints
+
+MOST_CHARACTERS = 65_536  # of one message from a page
+LONGEST_TEXT = 8_000  # characters of a list
+LONGEST_LIST = 100  # instructions in it
+MOST_DROPS = 200  # objects that one episode gets from its link
+MOST_KEYS = 10_000  # actions of a person that a link can repeat
+SLOWEST, FASTEST = 0.5, 60.0  # steps a second
+
+
+class Refused(ValueError):
+    """A message that cannot be used; the text says in one line why."""
+
+
+# What a page asks for
+
+
+@dataclass(frozen=True)
+class Check:
+    """Read a list that is being typed: is it right, and how could it go on?"""
+
+    world: str
+    text: str
+    cursor: int = -1  # where the person types; at the end by default
+    number: int = 0  # comes back with the answer
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draw a list: "seen", "unseen", "long" or "events"."""
+
+    world: str
+    sort: str
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Begin the episode that these describe completely: what a link carries."""
+
+    world: str
+    agent: str
+    list: str
+    seed: int = 0
+    drops: str = ""  # "step:row:column:object,...": what a person put into the world, and when
+    keys: str = ""  # actions of a person, a base-36 digit each
+
+
+@dataclass(frozen=True)
+class Play:
+    """Go on by yourself."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Stop going on."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step, then pause."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Go on at so many steps a second."""
+
+    rate: float
+
+
+@dataclass(frozen=True)
+class Act:
+    """A person acts."""
+
+    action: str
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Put an object on an empty cell, now."""
+
+    row: int
+    column: int
+    object: str
+
+
+@dataclass(frozen=True)
+class Save:
+    """Make a film of the episode so far: "gif" or "mp4"."""
+
+    format: str
+    rate: float = 8.0
+
+
+Request = Check | Sample | Begin | Play | Pause | Step | Speed | Act | Drop | Save
+REQUESTS: dict[str, type[Request]] = {
+    kind.__name__.lower(): kind
+    for kind in (Check, Sample, Begin, Play, Pause, Step, Speed, Act, Drop, Save)
+}
+
+
+# What the server answers
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Someone who can act."""
+
+    name: str
+    title: str
+    note: str
+    sort: str  # "trained", "planner" or "person"
+
+
+@dataclass(frozen=True)
+class World:
+    """A world that can be chosen."""
+
+    kind: str
+    objects: tuple[str, ...]
+    event: str  # what appears unasked, and what a click drops
+    actions: tuple[str, ...]
+    agents: tuple[Agent, ...]
+    example: str  # a list to begin with
+    seed: int
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The first message: all that can be chosen."""
+
+    version: str
+    worlds: dict[str, World]
+    formats: tuple[str, ...]
+    slowest: float = SLOWEST
+    fastest: float = FASTEST
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What the parser finds wrong, and where; characters are counted as Python does."""
+
+    message: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Item:
+    """One instruction of a list."""
+
+    words: str
+    seen: bool  # whether it is among the trained ones
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How the parser reads a text."""
+
+    number: int
+    items: tuple[Item, ...]
+    mistake: Mistake | None
+    completions: tuple[str, ...]  # words that can stand where the last one is being typed
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A list, and the seed of a world to go with it."""
+
+    world: str
+    list: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Begun:
+    """An episode has begun; its first frame follows."""
+
+    world: str
+    agent: str
+    list: str
+    seed: int
+    items: tuple[Item, ...]
+    step_limit: int
+    traced: bool  # whether the agent tells what it thinks
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What a trained agent thought when it chose its last action."""
+
+    pointer: tuple[float, ...]  # over the list
+    shift: tuple[float, ...]  # probabilities of going back, staying, going on
+    update: float  # the gate: how much it looked at the list
+    termination: float  # probability that the subtask before was finished
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How things stand after a step."""
+
+    step: int
+    tiles: str  # a base-36 digit for each cell, row by row
+    row: int
+    column: int
+    heading: int
+    view: str  # what the agent sees in the block world: 64x64 RGB in base 64
+    action: str
+    code: int  # of the action, NOTHING before the first
+    deed: str  # what the agent achieved with it, such as "pick up pig"
+    reward: float
+    total: float
+    progress: int
+    achieved: int
+    event: int  # steps that the event's object stays; 0: there is none
+    outcome: str  # "done" or "out of steps" after the end
+    subtask: str  # what the agent is doing, or should be doing if it does not tell
+    subtask_seen: bool  # whether skills are trained on it
+    thought: Thought | None
+    going: bool
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """An object is in the world now; a frame follows."""
+
+    step: int
+    row: int
+    column: int
+    object: str
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A film is ready: the next message is its bytes."""
+
+    name: str
+    media: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something was not possible; `about` names the request, or "server"."""
+
+    message: str
+    about: str
+
+
+Answer = Hello | Checked | Sampled | Begun | Frame | Dropped | Saved | Problem
+
+
+def spell(answer: Answer) -> str:
+    """An answer as the page reads it."""
+    return json.dumps({"kind": type(answer).__name__.lower(), **vars(answer)}, default=vars)
+
+
+def read(text: str) -> Request:
+    """The request that a page sent. Whatever is wrong with it raises Refused."""
+    if len(text) > MOST_CHARACTERS:
+        raise Refused(f"the message is too long; {MOST_CHARACTERS:,} characters are the most")
+    try:
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise Refused("the message is not JSON") from None
+    if not isinstance(content, dict):
+        raise Refused("the message is not a JSON object")
+    kind = content.pop("kind", None)
+    if not isinstance(kind, str) or kind not in REQUESTS:
+        raise Refused(f"the message's kind is not one of {', '.join(REQUESTS)}")
+    return _filled(kind, content)
+
+
+def _filled(kind: str, content: dict[str, Any]) -> Request:
+    """The record of a kind, with every field of the type that it declares."""
+    declared = REQUESTS[kind]
+    types = get_type_hints(declared)
+    given: dict[str, Any] = {}
+    for field in fields(declared):
+        if field.name in content:
+            given[field.name] = _typed(kind, field.name, types[field.name], content[field.name])
+        elif field.default is MISSING:
+            raise Refused(f"{kind} lacks its {field.name}")
+    if len(given) < len(content):
+        raise Refused(f"{kind} has fields that it does not know")
+    return declared(**given)
+
+
+def _typed(kind: str, name: str, wanted: type, value: Any) -> str | int | float:
+    if wanted is str and type(value) is str:
+        return value
+    if wanted is int and type(value) is int:
+        return value
+    if wanted is float and type(value) in (int, float) and abs(value) < 2**53:
+        return float(value)
+    words = {str: "a text", int: "a whole number", float: "a number"}
+    raise Refused(f"{name} of {kind} is not {words[wanted]}")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)  # NaN and infinities, which JSON does not have

@@ -1,0 +1,275 @@
+"""Sessions: one for each open page, with its own episode, its own pace and its own faults."""
+
+import asyncio
+import contextlib
+import logging
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import ParamSpec, Protocol, TypeVar
+
+import numba
+import numpy as np
+
+from errands.language.instruction import InstructionError, complete
+from errands.watch import choices
+from errands.watch.episode import Episode, Replay, read_list
+from errands.watch.protocol import (
+    FASTEST,
+    SLOWEST,
+    Act,
+    Answer,
+    Begin,
+    Check,
+    Checked,
+    Drop,
+    Hello,
+    Item,
+    Mistake,
+    Pause,
+    Play,
+    Problem,
+    Refused,
+    Request,
+    Sample,
+    Sampled,
+    Save,
+    Saved,
+    Speed,
+    Step,
+    read,
+)
+from errands.worlds.film import save_gif, save_mp4
+from errands.worlds.spec import WORLDS
+
+LOG = logging.getLogger("errands.watch")
+USUAL_RATE = 6.0  # steps a second
+STEPS_AT_ONCE = 20  # of a replay, before other pages get their turn
+MEDIA = {"gif": "image/gif", "mp4": "video/mp4"}
+MOST_COMPLETIONS = 24
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Gone(Exception):
+    """The page has closed: there is nobody to talk to."""
+
+
+class Line(Protocol):
+    """The way to one page; raises Gone when there is none any more."""
+
+    async def say(self, answer: Answer) -> None: ...
+
+    async def hand_over(self, content: bytes) -> None: ...
+
+
+class WorldThread:
+    """The one thread in which worlds are stepped and agents think, so that the server can listen.
+
+    One, since Numba's and PyTorch's own threads do not want to be started from several at once,
+    and since a single world is stepped faster by one core than by many.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "worlds", initializer=_keep_to_one_core)
+
+    async def run(
+        self,
+        function: Callable[Arguments, Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, lambda: function(*args, **kwargs))
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _keep_to_one_core() -> None:
+    numba.set_num_threads(1)
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(1)
+
+
+class Sessions:
+    """All open pages, up to a bound."""
+
+    def __init__(self, most: int, hello: Hello) -> None:
+        self.most = most
+        self.hello = hello
+        self.thread = WorldThread()
+        self.filming = asyncio.Semaphore(1)  # films take memory and time: one after another
+        self._open: set[Session] = set()
+
+    def open(self, line: Line) -> "Session":
+        if len(self._open) >= self.most:
+            raise Refused(f"{self.most} pages are open already, which is the most; close one first")
+        session = Session(self, line)
+        self._open.add(session)
+        return session
+
+    def close(self, session: "Session") -> None:
+        session.stop()
+        self._open.discard(session)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+
+class Session:
+    """What one page asked for, and where it stands."""
+
+    def __init__(self, sessions: Sessions, line: Line) -> None:
+        self._sessions = sessions
+        self._thread = sessions.thread
+        self._line = line
+        self._episode: Episode | None = None
+        self._rate = USUAL_RATE
+        self._draw = np.random.default_rng()
+        self._going = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()  # a step and a request never meet in one episode
+        self._player = asyncio.create_task(self._play())
+
+    @property
+    def going(self) -> bool:
+        return self._going.is_set()
+
+    def stop(self) -> None:
+        self._player.cancel()
+
+    async def hear(self, text: str) -> None:
+        """Do what a page asks; whatever is wrong with it is told to this page alone."""
+        about = "message"
+        try:
+            request = read(text)
+            about = type(request).__name__.lower()
+            async with self._one_at_a_time:
+                await self._answer(request)
+        except Refused as refusal:
+            await self._line.say(Problem(str(refusal), about))
+        except Gone:
+            raise
+        except Exception as error:
+            await self._fail(error, about)
+
+    async def _fail(self, error: Exception, about: str) -> None:
+        """A fault of ours: the page hears of it, the terminal too, and the server goes on."""
+        LOG.warning("%s failed: %r", about, error)
+        self._going.clear()
+        await self._line.say(Problem(f"that failed on the server ({error})", about))
+
+    async def _answer(self, request: Request) -> None:
+        match request:
+            case Check():
+                await self._line.say(self._checked(request))
+            case Sample(world=world, sort=sort):
+                drawn = await self._thread.run(choices.sample, world, sort, self._draw)
+                await self._line.say(Sampled(world, *drawn))
+            case Begin():
+                await self._begin(request)
+            case Speed(rate=rate):
+                self._rate = min(max(rate, SLOWEST), FASTEST)
+            case Play():
+                await self._show(self._watched(), going=True)
+                self._going.set()
+            case Pause():
+                self._going.clear()
+                await self._show(self._watched())
+            case Step():
+                self._going.clear()
+                await self._thread.run(self._watched().advance)
+                await self._show(self._watched())
+            case Act(action=action):
+                await self._thread.run(self._watched().act, action)
+                await self._show(self._watched())
+            case Drop(row=row, column=column, object=name):
+                dropped = await self._thread.run(self._watched().drop, row, column, name)
+                await self._line.say(dropped)
+                await self._show(self._watched())
+            case Save():
+                await self._save(request)
+
+    def _watched(self) -> Episode:
+        if self._episode is None:
+            raise Refused("no episode has begun")
+        return self._episode
+
+    def _checked(self, request: Check) -> Checked:
+        mistake: Mistake | None = None
+        items: tuple[Item, ...] = ()
+        choices.check_world(request.world)
+        words = WORLDS[request.world].vocabulary
+        try:
+            items = choices.items(request.world, read_list(request.world, request.text))
+        except InstructionError as error:
+            mistake = Mistake(str(error), error.start, error.end)
+        except Refused as refusal:
+            return Checked(request.number, (), Mistake(str(refusal), 0, len(request.text)), ())
+        cursor = request.cursor if 0 <= request.cursor <= len(request.text) else None
+        words_next = complete(request.text, words, cursor)[:MOST_COMPLETIONS]
+        return Checked(request.number, items, mistake, tuple(words_next))
+
+    async def _begin(self, request: Begin) -> None:
+        episode = await self._thread.run(Episode, request)
+        self._going.clear()
+        self._episode = episode
+        await self._line.say(episode.begun())
+        await self._show(episode)
+
+    async def _show(self, episode: Episode, *, going: bool = False) -> None:
+        frame = await self._thread.run(episode.frame, going=going or self.going)
+        await self._line.say(frame)
+
+    async def _play(self) -> None:
+        """Step at the page's pace while it wants to go on."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(Gone):
+            while True:
+                await self._going.wait()
+                started = loop.time()
+                async with self._one_at_a_time:
+                    await self._go_on()
+                await asyncio.sleep(max(0.0, started + 1 / self._rate - loop.time()))
+
+    async def _go_on(self) -> None:
+        """One step, unless the page has just paused."""
+        if self._episode is None or not self.going:
+            return
+        try:
+            frame = await self._thread.run(self._episode.next_frame)
+            if not frame.going:
+                self._going.clear()
+            await self._line.say(frame)
+        except Gone:
+            raise
+        except Exception as error:
+            await self._fail(error, "agent")
+
+    async def _save(self, request: Save) -> None:
+        """Repeat the episode so far as a film. The page waits, others do not."""
+        episode = self._watched()
+        formats = self._sessions.hello.formats
+        if request.format not in formats:
+            raise Refused(f"films are saved as {' or '.join(formats)}")
+        rate = min(max(request.rate, SLOWEST), FASTEST)
+        async with self._sessions.filming:
+            replay = await self._thread.run(Replay, episode)
+            while await self._thread.run(replay.advance, STEPS_AT_ONCE):
+                pass
+            content = await asyncio.to_thread(_film, replay, request.format, rate)
+        name = f"errand-{episode.begin.world}-{episode.begin.seed}.{request.format}"
+        await self._line.say(Saved(name, MEDIA[request.format], len(content)))
+        await self._line.hand_over(content)
+
+
+def _film(replay: Replay, format: str, rate: float) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"film.{format}"
+        (save_mp4 if format == "mp4" else save_gif)(replay.frames, path, rate)
+        return path.read_bytes()
