@@ -199,6 +199,9 @@ class MetaStage(Stage):
     soft: bool = True  # soft update (Algorithm 2), or c_t and l_t drawn
     forgiving: bool = False  # put a target back whenever it is missing
     curriculum: bool = False  # lists from length 1 on, growing with the success rate
+    # How often events happen while lists have length 1, times the world's own chance, which they
+    # return to as lists grow: who never meets one does not learn what it is worth. Paper: 1
+    events: float = 1.0
 
     def entropy_weight(self, share: float) -> float:
         return self.entropy * (1.0 - share)

@@ -26,6 +26,7 @@ from errands.agents.layers import (
 Gate = Literal["learned", "at-termination", "every-step"]
 SHIFTS = (-1, 0, 1)
 STAY = 1  # index of shift 0
+NEAR = 4  # steps that count as near, in a glance [O]
 GATE_ENTROPY = 0.1  # weight of gate and shift in the entropy, beside the subtask's 1 [O]
 
 
@@ -48,6 +49,7 @@ class MetaNetwork:
     joint: Literal["linear", "relu"] = "linear"  # what follows it; paper preset: relu
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 4  # grid, predicted 1x1; paper: 3
+    glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
@@ -68,7 +70,7 @@ class MetaState(NamedTuple):
     h: Tensor  # (B, H) context
     cell: Tensor  # (B, H) of the LSTM (block world)
     g: Tensor  # (B, parameters) what was chosen last
-    seen: Tensor  # (B, ...) the observation before, for Flat; else empty
+    seen: Tensor  # (B, ...) the observation before, for the grid's Flat; else empty
 
 
 class MetaInput(NamedTuple):
@@ -118,6 +120,16 @@ def shift_pointer(p: Tensor, l: Tensor, mask: Tensor) -> Tensor:  # noqa: E741
     return l[:, :1] * back + l[:, 1:2] * p + l[:, 2:] * forth
 
 
+def kinds_in_sight(image: Tensor, size: int) -> Tensor:
+    """Planes (B, P, size, size) to (B, 2 P): is there any, and is there one within a few steps?"""
+    agent = image[:, 0].flatten(1).argmax(dim=1)
+    row = torch.arange(size, device=image.device)
+    down = (row[None] - torch.div(agent, size, rounding_mode="floor")[:, None]).abs()
+    right = (row[None] - (agent % size)[:, None]).abs()
+    near = (down[:, :, None] + right[:, None, :] <= NEAR).to(image.dtype)  # (B, size, size)
+    return torch.cat((image.amax(dim=(2, 3)), (image * near[:, None]).amax(dim=(2, 3))), dim=1)
+
+
 class MetaController(nn.Module):
     """(observation, instructions, last subtask, its termination) to the next subtask."""
 
@@ -159,6 +171,7 @@ class MetaController(nn.Module):
     def _build_eyes(self) -> None:
         network = self.network
         self.recurrent = network.world == "block"
+        self.sees_two = network.flat and not self.recurrent  # as the grid's skill does
         if self.recurrent:
             eyes = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
             self.conv1: nn.Module = eyes
@@ -180,8 +193,9 @@ class MetaController(nn.Module):
         # Pooled: kernels of 1x1 with a padding of 1 give 12 cells a side, Pool 2 leaves 6.
         cells = window_cells(self.SIZE) if network.view == "centred" else 6 * 6
         self.summary_size = network.hidden
+        seen = 2 * planes if network.glance else 0
         self.context = FactorisedLinear(
-            cells * channels, network.hidden, network.condition, network.factors
+            cells * channels + seen, network.hidden, network.condition, network.factors
         )
 
     def _start(self) -> None:
@@ -197,7 +211,7 @@ class MetaController(nn.Module):
     def initial_state(self, worlds: int, longest: int) -> MetaState:
         """Placeholders: a step that `begins` looks at none of it."""
         network, device = self.network, self.words.device
-        planes = (3 + network.objects, self.SIZE, self.SIZE) if network.flat else (0,)
+        planes = (3 + network.objects, self.SIZE, self.SIZE) if self.sees_two else (0,)
         return MetaState(
             p=torch.zeros(worlds, longest, device=device),
             r=torch.zeros(worlds, network.sentence, device=device),
@@ -260,7 +274,7 @@ class MetaController(nn.Module):
         value = self._value(p, given.mask, hidden)
         decision = Decision(c_drawn, l_drawn, g)
         thought = Thought(decision, log_probability, entropy, value, update, shift, p)
-        seen = given.image.clone() if self.network.flat else state.seen
+        seen = given.image.clone() if self.sees_two else state.seen
         return thought, MetaState(p, r, merged, merged_cell, g, seen)
 
     def retrieve(self, bags: Tensor, p: Tensor) -> Tensor:
@@ -302,6 +316,8 @@ class MetaController(nn.Module):
             x = F.relu(x).transpose(1, 2)
             x = x.reshape(*x.shape[:2], self.SIZE, self.SIZE)
             x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2).flatten(1)
+        if self.network.glance:
+            x = torch.cat((x, kinds_in_sight(given.image, self.SIZE).to(x.dtype)), dim=1)
         context = F.relu(self.context(x, condition))
         return context, context, cell
 

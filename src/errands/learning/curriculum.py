@@ -49,6 +49,11 @@ class ListCurriculum:
     def lengths(self) -> tuple[int, int]:
         return 1, self.reached
 
+    @property
+    def growth(self) -> float:
+        """From 0 with lists of 1 to 1 with the longest."""
+        return (self.reached - 1) / max(self._longest - 1, 1)
+
     def learn(self, success: float) -> bool:
         """Take in a batch's success rate; true when lists have become longer."""
         self._good_batches = self._good_batches + 1 if success >= GROW_LISTS_AT else 0

@@ -19,9 +19,10 @@ from errands.learning.advantages import generalised_advantages
 from errands.learning.curriculum import SMALLEST, ListCurriculum
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
+from errands.stages import tasks
 from errands.stages.trainer import Report, Trainer, mean_terms
-from errands.worlds.spec import MAP_SIZE, WORLDS, Setting
-from errands.worlds.vector import TaskSource, Worlds, list_tasks
+from errands.worlds.spec import WORLDS, Setting, WorldSpec
+from errands.worlds.vector import TaskSource, Worlds
 
 
 def meta_losses(
@@ -83,18 +84,25 @@ class MetaTrainer(Trainer):
     average: MetaController
     rollout: MetaRollout
 
-    def __init__(self, training: MetaTraining, device: str = "cpu") -> None:
+    def __init__(
+        self, training: MetaTraining, device: str = "cpu", spec: WorldSpec | None = None
+    ) -> None:
+        """`spec` is a world of one's own, in the place of the one that `training` names."""
+        self.spec = spec or WORLDS[training.world]
+        training = tasks.fitted(training, self.spec)
         torch.manual_seed(training.seed)
-        super().__init__(training, MetaController(training.network), device, "independent")
-        self.spec = WORLDS[training.world]
+        analogies = tasks.analogies(self.spec, "independent")
+        super().__init__(training, MetaController(training.network), device, analogies)
         self.skill = None if training.network.flat else load_skill(training.skill, device)
         self.hierarchy = Hierarchy(self.meta, self.skill)
         self.curriculum = ListCurriculum(training.longest)
-        longest = list_tasks(self.spec, "train", (training.longest, training.longest))
+        self.soft = training.stages[0].soft  # how the agent of the last iteration updates
+        longest = tasks.lists(self.spec, "train", (training.longest, training.longest))
         worlds = Worlds(self.spec, training.worlds, longest, self._setting())
-        worlds.change_tasks(self._tasks())
         worlds.seed(training_seed(training.seed, distributed.rank()))
         self.rollout = MetaRollout(worlds, training.steps, self.hierarchy)
+        self._change_worlds()
+        worlds.reset()
 
     @property
     def meta(self) -> MetaController:
@@ -120,7 +128,7 @@ class MetaTrainer(Trainer):
         longest = self.training.longest
         lengths = self.curriculum.lengths if stage.curriculum else (longest, longest)
         limit = self.spec.step_limit(longest, "train") * lengths[1] // longest
-        return list_tasks(self.spec, "train", lengths, step_limit=limit)
+        return tasks.lists(self.spec, "train", lengths, step_limit=limit)
 
     def _setting(self) -> Setting:
         """The world of the stage. Maps grow together with the lists."""
@@ -129,8 +137,9 @@ class MetaTrainer(Trainer):
         if not stage.curriculum:
             return setting
         growth = (self.curriculum.reached - 1) / max(self.training.longest - 1, 1)
-        largest = SMALLEST + round(growth * (MAP_SIZE - SMALLEST))
-        return replace(setting, sizes=(SMALLEST, largest))
+        smallest = min(SMALLEST, setting.sizes[0])
+        largest = smallest + round(growth * (setting.sizes[1] - smallest))
+        return replace(setting, sizes=(smallest, largest))
 
     def iterate(self) -> Report:
         """Collect one batch and learn from it."""
@@ -138,6 +147,7 @@ class MetaTrainer(Trainer):
         k, stage, share = self.stage()
         rate = stage.rate(share)
         self.set_rate(rate)
+        self.soft = stage.soft
         self.meta.eval()
         frames, statistics = self.rollout.collect(self.hierarchy, self.sampling, soft=stage.soft)
         self.meta.train()
@@ -153,8 +163,14 @@ class MetaTrainer(Trainer):
         return Report(name, self.frames, told, mean_terms(steps), rate, validation)
 
     def _change_worlds(self) -> None:
-        self.rollout.worlds.change_tasks(self._tasks())
-        self.rollout.worlds.change_setting(self._setting())
+        """Give the worlds what the stage asks for, beginning with their next episodes."""
+        worlds = self.rollout.worlds
+        worlds.change_tasks(self._tasks())
+        worlds.change_setting(self._setting())
+        if self.spec.event is not None:
+            _, stage, _ = self.stage()
+            times = stage.events + (1.0 - stage.events) * self.curriculum.growth
+            worlds.rules["event_probability"] = self.spec.event.probability * times
 
     def _updates(
         self, frames: MetaFrames, stage: MetaStage, share: float
@@ -195,8 +211,8 @@ class MetaTrainer(Trainer):
         """Success on the validation split: what the best weights are chosen by."""
         limits = self.spec.limits
         lengths = limits.validation_length, limits.validation_length
-        tasks = list_tasks(self.spec, "validation", lengths)
-        worlds = Worlds(self.spec, self.training.validation_episodes, tasks)
+        wanted = tasks.lists(self.spec, "validation", lengths)
+        worlds = Worlds(self.spec, self.training.validation_episodes, wanted)
         worlds.seed(VALIDATION_SEEDS)
         worlds.reset()
         agent = Hierarchy(self.average, self.skill)
@@ -211,10 +227,9 @@ class MetaTrainer(Trainer):
         }
 
     def description(self) -> dict[str, Any]:
-        _, stage, _ = self.stage()
         network = asdict(self.training.network)
         kind = {"kind": "meta", "network": network, "skill": self.training.skill}
-        return kind | {"soft": stage.soft} | super().description()
+        return kind | {"soft": self.soft} | super().description()
 
     def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
         self._change_worlds()
