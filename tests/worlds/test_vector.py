@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from errands.language.instruction import Instruction, encode
 from errands.language.splits import instructions, subtasks
 from errands.language.vocabulary import ALL
+from errands.worlds.grid import FEW
 from errands.worlds.planner import NEAR_OPTIMAL, first_optimal
 from errands.worlds.spec import BLOCK, GRID, WorldSpec
 from errands.worlds.step import RUNNING
@@ -87,10 +88,11 @@ def test_threads_do_not_matter(spec: WorldSpec) -> None:
         told = []
         for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
             numba.set_num_threads(threads)
-            told.append(history(build(spec, "lists", 37), seed=9, steps=40))
+            told.append(history(build(spec, "lists", FEW + 7), seed=9, steps=40))
     finally:
         numba.set_num_threads(before)
     assert_same(*told)
+    assert_same(told[0], history(build(spec, "lists", 7), seed=9, steps=40), slice(7))
 
 
 @BOTH
@@ -314,3 +316,14 @@ def test_renewing_steps_and_resets_in_one_call() -> None:
         assert (once.privileged == twice.privileged).all()
         assert (once.finished().reward == twice.finished().reward).all()
     assert renewed > 100
+
+
+@BOTH
+@pytest.mark.parametrize("wrong", [-1, 13, 2**63 - 1])
+def test_a_wrong_action_changes_nothing(spec: WorldSpec, wrong: int) -> None:
+    worlds = build(spec, "lists", 5)
+    worlds.reset()
+    before = worlds.snapshot()
+    with pytest.raises(ValueError, match="must be within"):
+        worlds.step(np.array([1, 1, 1, 1, wrong]), renew=True)
+    assert_same([before], [worlds.snapshot()])

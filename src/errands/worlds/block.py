@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from errands.language.vocabulary import PICK_UP, TRANSFORM
 from errands.worlds.kernel import kernel
-from errands.worlds.layout import Tasks, begin_world
+from errands.worlds.layout import Pool, begin_world
 from errands.worlds.raycast import RayTables, render_view
 from errands.worlds.record import Records
 from errands.worlds.spec import Rules
 from errands.worlds.state import World
-from errands.worlds.step import RUNNING, act_on, forget_deed, is_over, live_on, move_to
+from errands.worlds.step import RUNNING, act_on, are_within, forget_deed, is_over, live_on, move_to
 
 # North, east, south, west: the order of headings, clockwise.
 AHEAD_ROW = np.array([-1, 0, 1, 0])
@@ -81,13 +81,36 @@ def observe(
 
 
 @kernel(parallel=True)
+def begin_all(
+    worlds: Records,
+    goals: NDArray[np.int16],
+    chosen: NDArray[np.int64],
+    rules: Records,
+    ranges: Records,
+    tasks: Records,
+    pool: Pool,
+    tables: RayTables,
+    atlas: NDArray[np.uint8],
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+    images: NDArray[np.uint8],
+) -> None:
+    """Begin new episodes in the chosen worlds and render them."""
+    for k in numba.prange(chosen.size):
+        i = chosen[k]
+        begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i])
+        observe(worlds[i], tables, atlas, images[i])
+
+
+@kernel(parallel=True)
 def step_all(
     worlds: Records,
     goals: NDArray[np.int16],
     actions: NDArray[np.int64],
     rules: Records,
     ranges: Records,
-    tasks: Tasks,
+    tasks: Records,
+    pool: Pool,
     renew: bool,
     tables: RayTables,
     atlas: NDArray[np.uint8],
@@ -95,15 +118,25 @@ def step_all(
     mask: NDArray[np.bool_],
     rewards: NDArray[np.float32],
     status: NDArray[np.uint8],
+    returns: NDArray[np.float64],
     images: NDArray[np.uint8],
-) -> None:
-    """Step every world and render it; with `renew`, where an episode has ended, begin another."""
+) -> bool:
+    """Step every world and render it; with `renew`, where an episode has ended, begin another.
+
+    An action that there is not leaves all worlds as they are, and the answer is false.
+    """
+    if not are_within(actions, ACTIONS):
+        return False
     for i in numba.prange(actions.size):
         if renew and is_over(worlds[i]):
-            begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks, tokens[i], mask[i])
-            rewards[i], status[i] = 0.0, RUNNING
+            begin_world(
+                worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i]
+            )
+            rewards[i], status[i], returns[i] = 0.0, RUNNING, 0.0
         else:
             if not is_over(worlds[i]):
                 act(worlds[i], actions[i], rules[0])
             rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
+            returns[i] += rewards[i]
         observe(worlds[i], tables, atlas, images[i])
+    return True

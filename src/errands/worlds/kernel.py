@@ -3,6 +3,8 @@
 Numba's own cache only looks at the file a function stands in, not at the files of the functions
 that it calls. A changed rule could so leave an old step in the cache. Here the cache folder is
 named after the content of every file that kernels depend on, so a change in one compiles all anew.
+Nor does it look at how a function is compiled: what is parallel has a folder of its own, so that
+the same function can be compiled for one core and for all.
 """
 
 import hashlib
@@ -40,7 +42,8 @@ def kernel(*, parallel: bool = False) -> Callable[[Function], Function]:
         # The folder is read when a function is decorated; other users of Numba in the same
         # process keep their own.
         settings: Any = numba.config
-        previous, settings.CACHE_DIR = settings.CACHE_DIR, _CACHE_FOLDER
+        folder = os.path.join(_CACHE_FOLDER, "parallel") if parallel else _CACHE_FOLDER
+        previous, settings.CACHE_DIR = settings.CACHE_DIR, folder
         try:
             return cast(Function, numba.njit(cache=True, nogil=True, parallel=parallel)(function))
         finally:

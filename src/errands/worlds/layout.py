@@ -12,7 +12,7 @@ Nothing else is replaced: an agent that wastes what a later instruction needs ha
 the setting is forgiving.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,26 +81,33 @@ def compile_setting(setting: Setting, objects: tuple[str, ...]) -> Records:
     return compiled
 
 
-class Tasks(NamedTuple):
-    """Where an episode's list of instructions comes from."""
+class Tasks:
+    """How an episode's list of instructions is taken from the pool: one record."""
 
-    pool: NDArray[np.int16]  # (instructions, 3) codes
-    shortest: int  # list length is drawn from shortest..longest
-    longest: int
-    in_order: bool  # the list is the pool itself, not a draw from it
-    step_limit: int
-    spoken: bool  # every instruction of the pool can be said: counted subtasks cannot
-    first_verb_token: int
-    first_object_token: int
-    quantity_tokens: NDArray[np.int64]  # (largest quantity + 1,)
+    shortest: Annotated[int, "i4"]  # list length is drawn from shortest..longest
+    longest: Annotated[int, "i4"]
+    in_order: Annotated[bool, "?"]  # the list is the pool itself, not a draw from it
+    step_limit: Annotated[int, "i4"]
+
+
+Pool = NDArray[np.int16]  # (instructions, 6): its code, then its tokens, zeros if it has none
 
 
 @kernel()
-def reset_world(world: World, goals: Goals, rules: Rules, ranges: Ranges, tasks: Tasks) -> None:
-    """Begin a new episode."""
+def begin_world(
+    world: World,
+    goals: Goals,
+    rules: Rules,
+    ranges: Ranges,
+    tasks: Tasks,
+    pool: Pool,
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+) -> None:
+    """Begin a new episode and say its list."""
     world.counts[:] = 0
     open_cells = draw_terrain(world, ranges)
-    draw_list(world, goals, tasks)
+    draw_list(world, goals, tasks, pool, tokens, mask)
     world.row, world.column = 0, 0  # not on the map yet: a corner of the border
     room = open_cells - max(2, open_cells // 4)
     scatter(world, ranges, room, open_cells)
@@ -115,21 +122,6 @@ def reset_world(world: World, goals: Goals, rules: Rules, ranges: Ranges, tasks:
     world.steps = 0
     world.step_limit = tasks.step_limit
     reach(world, goals, 0)
-
-
-@kernel()
-def begin_world(
-    world: World,
-    goals: Goals,
-    rules: Rules,
-    ranges: Ranges,
-    tasks: Tasks,
-    tokens: NDArray[np.int64],
-    mask: NDArray[np.bool_],
-) -> None:
-    """Begin a new episode and say its list."""
-    reset_world(world, goals, rules, ranges, tasks)
-    write_tokens(goals, world.length, tasks, tokens, mask)
 
 
 @kernel()
@@ -197,30 +189,28 @@ def keep_largest_region(tiles: NDArray[np.uint8]) -> int:
 
 
 @kernel()
-def draw_list(world: World, goals: Goals, tasks: Tasks) -> None:
-    """Draw the episode's instructions from the pool."""
+def draw_list(
+    world: World,
+    goals: Goals,
+    tasks: Tasks,
+    pool: Pool,
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+) -> None:
+    """Draw the episode's instructions from the pool, and say them: three tokens each.
+
+    After the last one, and where there are no words, tokens are zero and the mask is false.
+    """
     length = tasks.shortest + below(world, tasks.longest - tasks.shortest + 1)
     world.length = length
     goals[:] = 0
-    for k in range(length):
-        choice = k if tasks.in_order else below(world, tasks.pool.shape[0])
-        goals[k, :SUPPLY] = tasks.pool[choice]
-
-
-@kernel()
-def write_tokens(
-    goals: Goals, length: int, tasks: Tasks, tokens: NDArray[np.int64], mask: NDArray[np.bool_]
-) -> None:
-    """Say the list: three tokens an instruction, zeros and a false mask after the last one."""
     tokens[:] = 0
     mask[:] = False
-    if not tasks.spoken:
-        return
     for k in range(length):
-        tokens[k, 0] = tasks.first_verb_token + goals[k, VERB]
-        tokens[k, 1] = tasks.quantity_tokens[goals[k, QUANTITY]]
-        tokens[k, 2] = tasks.first_object_token + goals[k, TARGET]
-        mask[k] = True
+        choice = k if tasks.in_order else below(world, pool.shape[0])
+        goals[k, :SUPPLY] = pool[choice, :SUPPLY]
+        tokens[k] = pool[choice, SUPPLY:]
+        mask[k] = tokens[k, 0] > 0
 
 
 @kernel()

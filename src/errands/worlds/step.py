@@ -1,5 +1,8 @@
 """One step of any world after the agent has acted: the world's own moves, the task, the pay."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from errands.language.vocabulary import TRANSFORM, VISIT
 from errands.worlds.events import come_and_go, walk
 from errands.worlds.goals import advance_goals, put_back
@@ -9,6 +12,15 @@ from errands.worlds.spec import EMPTY, FIRST_OBJECT, NOTHING, WALL, WATER, Rules
 from errands.worlds.state import Goals, World, set_tile
 
 RUNNING, DONE, CUT_OFF = range(3)  # how an episode stands after a step
+
+
+@kernel()
+def are_within(actions: NDArray[np.int64], bound: int) -> bool:
+    """Whether every action is one of 0..bound-1."""
+    within = True
+    for action in actions:
+        within &= 0 <= action < bound
+    return within
 
 
 @kernel()

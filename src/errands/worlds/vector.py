@@ -4,19 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from errands.language import splits
 from errands.language.instruction import Instruction
-from errands.language.vocabulary import ALL, BLOCK_VOCABULARY, GRID_VOCABULARY, INTERACT, VERBS
+from errands.language.vocabulary import (
+    ALL,
+    BLOCK_VOCABULARY,
+    GRID_VOCABULARY,
+    INTERACT,
+    VERBS,
+    Vocabulary,
+)
 from errands.worlds import block, grid
 from errands.worlds.art import load_art
-from errands.worlds.kernel import kernel
-from errands.worlds.layout import Tasks, begin_world, compile_setting
+from errands.worlds.layout import Pool, Tasks, compile_setting
 from errands.worlds.planner import Plan, Planner
-from errands.worlds.raycast import RayTables, build_tables, texture_atlas
+from errands.worlds.raycast import build_tables, texture_atlas
 from errands.worlds.record import Records, new_records
 from errands.worlds.spec import (
     EMPTY,
@@ -28,7 +33,7 @@ from errands.worlds.spec import (
     compile_rules,
 )
 from errands.worlds.state import SUPPLY, World
-from errands.worlds.step import CUT_OFF, DONE, RUNNING
+from errands.worlds.step import CUT_OFF, DONE
 
 # Whose splits a world uses goes by its words: the grid's objects can also be seen as blocks.
 PAPER_SPLITS = {GRID_VOCABULARY: "grid", BLOCK_VOCABULARY: "block"}
@@ -169,26 +174,13 @@ class Worlds:
         if tasks.lengths[1] > self.longest:
             raise ValueError(f"lists of {tasks.lengths[1]} do not fit worlds for {self.longest}")
         self.tasks = tasks
-        words = self.spec.vocabulary
-        quantity_tokens = np.zeros(max(words.quantities) + 1, np.int64)
-        for quantity in words.quantities:
-            quantity_tokens[quantity] = words.quantity_token(quantity)
-        self._tasks = Tasks(
-            pool=np.array([item.code(words) for item in tasks.pool], np.int16),
-            shortest=tasks.lengths[0],
-            longest=tasks.lengths[1],
-            in_order=tasks.in_order,
-            step_limit=tasks.step_limit,
-            spoken=all(words.carries(item.verb, item.quantity) for item in tasks.pool),
-            first_verb_token=words.verb_token(VERBS[0]),
-            first_object_token=words.object_token(words.objects[0]),
-            quantity_tokens=quantity_tokens,
-        )
+        self._tasks = compile_tasks(tasks)
+        self._pool = compile_pool(tasks.pool, self.spec.vocabulary)
 
     def change_setting(self, setting: Setting) -> None:
         """Lay episodes out like this, beginning with each world's next reset (for curricula)."""
         self.setting = setting
-        self._ranges: Records = compile_setting(setting, self.spec.objects)
+        self._ranges = compile_setting(setting, self.spec.objects)
 
     def seed(self, seeds: int | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
         """Give world i the random numbers of seed + i, or of its own seed in a sequence.
@@ -212,12 +204,13 @@ class Worlds:
         self.rewards[chosen] = 0.0
         self.status[chosen] = 0
         self._returns[chosen] = 0.0
-        inputs = self._worlds, self._goals, chosen, self.rules, self._ranges, self._tasks
+        source = self.rules, self._ranges, self._tasks, self._pool
+        inputs = self._worlds, self._goals, chosen, *source
         outputs = self.tokens, self.mask, self.images
         if self.spec.kind == "grid":
-            begin_grids(*inputs, *outputs)
+            grid.begin_all(*inputs, *outputs)
         else:
-            begin_blocks(*inputs, self._tables, self._atlas, *outputs)
+            block.begin_all(*inputs, self._tables, self._atlas, *outputs)
 
     def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
         """Act in every world; writes `rewards`, `status` and `images`.
@@ -228,17 +221,16 @@ class Worlds:
         actions = np.asarray(actions, np.int64)
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
-        if actions.view(np.uint64).max() >= self.actions:  # negative ones are very large there
-            raise ValueError(f"actions must be within 0..{self.actions - 1}")
-        if renew:
-            self._returns *= self.status == RUNNING
-        inputs = self._worlds, self._goals, actions, self.rules, self._ranges, self._tasks, renew
-        outputs = self.tokens, self.mask, self.rewards, self.status, self.images
+        source = self.rules, self._ranges, self._tasks, self._pool
+        inputs = self._worlds, self._goals, actions, *source
+        outputs = self.tokens, self.mask, self.rewards, self.status, self._returns, self.images
         if self.spec.kind == "grid":
-            grid.step_all(*inputs, *outputs)
+            step_all = grid.step_few if self.count <= grid.FEW else grid.step_many
+            known = step_all(*inputs, renew, *outputs)
         else:
-            block.step_all(*inputs, self._tables, self._atlas, *outputs)
-        self._returns += self.rewards
+            known = block.step_all(*inputs, renew, self._tables, self._atlas, *outputs)
+        if not known:
+            raise ValueError(f"actions must be within 0..{self.actions - 1}")
 
     def drop(self, i: int, row: int, column: int, name: str) -> None:
         """Put an object on an empty cell of world i, as a person who watches may.
@@ -341,6 +333,22 @@ class Worlds:
         return np.flatnonzero(mask)
 
 
+def compile_tasks(tasks: TaskSource) -> Records:
+    compiled = new_records(Tasks, 1)
+    record = compiled[0]
+    record["shortest"], record["longest"] = tasks.lengths
+    record["in_order"], record["step_limit"] = tasks.in_order, tasks.step_limit
+    return compiled
+
+
+def compile_pool(pool: tuple[Instruction, ...], words: Vocabulary) -> Pool:
+    """What the worlds check and what is said; counted subtasks cannot be said."""
+    spoken = all(words.carries(item.verb, item.quantity) for item in pool)
+    silent = 0, 0, 0
+    rows = [(*item.code(words), *(item.tokens(words) if spoken else silent)) for item in pool]
+    return np.array(rows, np.int16)
+
+
 def image_shape(spec: WorldSpec) -> tuple[int, ...]:
     """Shape of one observation: planes of the grid, pixels of the block world."""
     if spec.kind == "grid":
@@ -353,43 +361,3 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (z ^ (z >> np.uint64(31))) + np.uint64(0x9E3779B97F4A7C15)
-
-
-@kernel(parallel=True)
-def begin_grids(
-    worlds: Records,
-    goals: NDArray[np.int16],
-    chosen: NDArray[np.int64],
-    rules: Records,
-    ranges: Records,
-    tasks: Tasks,
-    tokens: NDArray[np.int64],
-    mask: NDArray[np.bool_],
-    images: NDArray[np.uint8],
-) -> None:
-    """Begin new episodes in the chosen worlds and observe them."""
-    for k in numba.prange(chosen.size):
-        i = chosen[k]
-        begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks, tokens[i], mask[i])
-        grid.observe(worlds[i], images[i])
-
-
-@kernel(parallel=True)
-def begin_blocks(
-    worlds: Records,
-    goals: NDArray[np.int16],
-    chosen: NDArray[np.int64],
-    rules: Records,
-    ranges: Records,
-    tasks: Tasks,
-    tables: RayTables,
-    atlas: NDArray[np.uint8],
-    tokens: NDArray[np.int64],
-    mask: NDArray[np.bool_],
-    images: NDArray[np.uint8],
-) -> None:
-    """Begin new episodes in the chosen worlds and render them."""
-    for k in numba.prange(chosen.size):
-        i = chosen[k]
-        begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks, tokens[i], mask[i])
-        block.observe(worlds[i], tables, atlas, images[i])
