@@ -1,4 +1,4 @@
-"""The report follows from result files alone, and stands beside the papers' numbers."""
+"""The report follows from result files and shipped agents alone."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
+from errands.agents import load as agents
 from errands.commands.problem import Problem
 from errands.commands.report import Report
-from errands.evaluation import published
+from errands.evaluation.document import Figure, Heading, Paragraph, Table, to_html, to_markdown
+from errands.evaluation.errata import DEVIATIONS, deviation_table, preset_table
 from errands.evaluation.report import write_report
 from errands.evaluation.tables import planner_table, read_records, skill_table
+from twins.results import list_record
+from twins.untrained import ship_untrained
 
 
 def skill_record(**changed: Any) -> dict[str, Any]:
@@ -28,23 +32,14 @@ def skill_record(**changed: Any) -> dict[str, Any]:
     }
 
 
-def test_published_cells_are_the_papers() -> None:
-    assert published.skill("grid", "independent", "unseen", analogy=True) == (0.55, 0.996)
-    collapse = published.skill("block", "object-dependent", "unseen", analogy=False)
-    assert collapse == pytest.approx((-5.0, 0.022))
-    assert published.skill("grid", "inter-extrapolation", "unseen", analogy=True) is None
-    assert published.planner("near-optimal", 20) == (-10.3, 0.993)
-    assert published.planner("shortest-path", 7) is None
-
-
 def test_a_skill_stands_beside_the_papers() -> None:
-    row = skill_table([skill_record()]).splitlines()[-1]
-    for shown in ("99.6% (+0.55)", "98.7% ±0.2%", "+0.49", "5,000", "fast, planner", "| 10 |"):
+    row = skill_table([skill_record()]).markdown().splitlines()[-1]
+    for shown in ("99.6% (+0.55)", "98.7% ±0.2%", "+0.49", "5,000", "fast, planner", "10 |"):
         assert shown in row
 
 
 def test_what_the_paper_does_not_have_is_a_dash() -> None:
-    row = skill_table([skill_record(scenario="inter-extrapolation")]).splitlines()[-1]
+    row = skill_table([skill_record(scenario="inter-extrapolation")]).markdown().splitlines()[-1]
     assert "| - | 98.7%" in row
 
 
@@ -59,8 +54,8 @@ def test_planners_of_the_block_world_have_no_counterpart() -> None:
         "steps": {"mean": 178.3, "stderr": 0.3},
         "episodes": 2000,
     }
-    assert "| - | -13.24 ±0.04 |" in planner_table([record])
-    assert "| -10.30 (99.3%) | -13.24" in planner_table([record | {"world": "grid"}])
+    assert "| - | -13.24 ±0.04 |" in planner_table([record]).markdown()
+    assert "| -10.30 (99.3%) | -13.24" in planner_table([record | {"world": "grid"}]).markdown()
 
 
 def test_records_come_one_a_file_or_in_lists(tmp_path: Path) -> None:
@@ -69,21 +64,79 @@ def test_records_come_one_a_file_or_in_lists(tmp_path: Path) -> None:
     assert [record["k"] for record in read_records(tmp_path)] == [1, 2, 3]
 
 
-def test_a_report_shows_tables_and_figures(tmp_path: Path) -> None:
+def test_a_report_shows_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without results and agents only the errata are left; then everything appears."""
+    monkeypatch.setattr(agents, "PRETRAINED", tmp_path / "nowhere")
     results = tmp_path / "results"
-    (results / "skills").mkdir(parents=True)
+    results.mkdir()
+    page, site = write_report(results, tmp_path / "empty")
+    titles = [line for line in page.read_text().splitlines() if line.startswith("#")]
+    assert titles == ["# Results", "## Errata", "### Skills", "### Meta controller"]
+    assert not (tmp_path / "empty" / "figures").exists()
+
+    monkeypatch.undo()
+    ship_untrained(tmp_path / "package", "dynamic")
+    monkeypatch.setattr(agents, "PRETRAINED", tmp_path / "package")
+    records = [list_record("dynamic", "seen", length, seed=3) for length in (1, 4, 20)]
+    for folder, content in (("skills", skill_record()), ("instructions", records)):
+        (results / folder).mkdir()
+        (results / folder / "one.json").write_text(json.dumps(content))
     (results / "logs").mkdir()
-    (results / "skills" / "one.json").write_text(json.dumps(skill_record()))
-    line = {"seconds": 60.0, "validation": {"success": 0.5}}
-    (results / "logs" / "run.jsonl").write_text(json.dumps(line) + "\n")
-    path = write_report(results, tmp_path / "out")
-    text = path.read_text()
+    for name, validation in (("skill", {"success": 0.5}), ("list", {"success": 1, "completed": 2})):
+        line = {"seconds": 60.0, "validation": validation}
+        (results / "logs" / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
+    page, site = write_report(results, tmp_path / "out")
+    text, html = page.read_text(), site.read_text()
     assert "98.7% ±0.2%" in text
-    for name in ("values.png", "embedding.png", "learning.png"):
-        assert f"figures/{name}" in text
-        assert (tmp_path / "out" / "figures" / name).stat().st_size > 5000
+    assert "-11.30 (81.3%)" in text
+    names = ("values", "embedding", "learning", "learning-lists", "lengths", "timeline-grid")
+    for name in names:
+        assert f"figures/{name}.png" in text
+        assert (tmp_path / "out" / "figures" / f"{name}.png").stat().st_size > 5000
+    assert html.count("data:image/png;base64,") == len(names)
+    for shown in (text, html):
+        assert "Interruptions" in shown
+        assert "the subtask is to transform enemy" in shown
+    assert "http" not in html  # nothing is fetched
 
 
 def test_a_missing_folder_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="no such folder"):
         Report(results=tmp_path / "nowhere").execute()
+
+
+def test_documents_are_the_same_in_both_forms(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"picture")
+    parts = (
+        Heading("One & two"),
+        Paragraph("See `x < y`, *this* and [that](other.md)."),
+        Table(("name", "n"), (("a|b".replace("|", "/"), "1"),)),
+        Figure("a.png", "A picture"),
+    )
+    assert to_markdown(parts) == (
+        "## One & two\n\nSee `x < y`, *this* and [that](other.md).\n\n"
+        "| name | n |\n| --- | ---: |\n| a/b | 1 |\n\n![A picture](a.png)\n"
+    )
+    html = to_html("Title", parts, tmp_path)
+    for shown in (
+        '<h2 id="one--two">One &amp; two</h2>',
+        '<code>x &lt; y</code>, <em>this</em> and <a href="other.md">that</a>',
+        '<td>a/b</td><td class="number">1</td>',
+        'alt="A picture" src="data:image/png;base64,cGljdHVyZQ=="',
+        "prefers-color-scheme: dark",
+    ):
+        assert shown in html
+
+
+def test_errata_have_no_empty_or_repeated_points() -> None:
+    points = [(item.area, item.point) for item in DEVIATIONS]
+    assert len(set(points)) == len(points)
+    assert all(all(item) for item in DEVIATIONS)
+    assert len(deviation_table().rows) == len(DEVIATIONS)
+
+
+@pytest.mark.parametrize("kind", ["skill", "meta"])
+def test_presets_differ_in_what_the_code_explains(kind: Any) -> None:
+    rows = preset_table(kind).rows
+    assert {"`network.view`", "`optimizer`"} <= {row[0] for row in rows}
+    assert all(len(row) == 4 and row[3] for row in rows)

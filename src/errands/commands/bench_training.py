@@ -125,24 +125,26 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
     """
     import torch
 
-    from errands.agents.meta import Decision, MetaInput
+    from errands.agents.meta import Decision, MetaInput, MetaState
     from errands.stages.meta import meta_losses
 
     training, meta, skill = trainer.training, trainer.meta, trainer.skill
     assert skill is not None
     memory = skill.initial_memory(training.worlds)
-    frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=True)
+    soft = trainer.stage()[1].soft
+    frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=soft)
     groups = torch.split(torch.arange(training.worlds), training.minibatch)
     parts = [(frames.worlds(group), frames.values[:, group]) for group in groups]
 
     @torch.no_grad()
     def act() -> None:
-        state, remembered = frames.state, memory
+        remembered = memory
         for t in range(training.steps):
+            state = MetaState(*(item[t] for item in frames.before))
             given = MetaInput(*(item[t] for item in frames.given))
             decided = Decision(*(item[t] for item in frames.decision))
             _, remembered = skill.step(given.image, decided.g, given.begins, remembered)
-            _, state = meta.step(given, state, soft=True, decided=decided)
+            meta.step(given, state, soft=soft, decided=decided)
 
     def advance() -> int:
         meta.eval()
@@ -152,7 +154,7 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
             for part, values in parts:
                 meta.zero_grad(set_to_none=True)
                 terms = meta_losses(
-                    meta, part, values, values, training, soft=True, entropy_weight=0.01
+                    meta, part, values, values, training, soft=soft, entropy_weight=0.01
                 )
                 torch.autograd.backward(torch.stack(list(terms.values())).sum())
         return training.frames_per_iteration

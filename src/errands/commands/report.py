@@ -11,10 +11,11 @@ from errands.commands.problem import Problem
 
 @dataclass(frozen=True)
 class Report:
-    """Write the report: every table with the paper's numbers beside ours, and the figures.
+    """Write the report: every table with the paper's numbers beside ours, figures, and errata.
 
-    Everything in it follows from result files (JSON of `errands evaluate`, logs of `errands train`)
-    and shipped agents, so that the same files always give the same report.
+    REPORT.md is for reading in the repository; report.html is the same as one page that holds its
+    figures. Everything in them follows from result files (JSON of `errands evaluate`, logs of
+    `errands train`) and shipped agents, so that the same files always give the same report.
 
     examples
       errands report
@@ -22,15 +23,15 @@ class Report:
     """
 
     results: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("results")
-    """Where planners/*.json, skills/*.json and logs/*.jsonl are."""
+    """Where instructions/*.json, skills/*.json, planners/*.json and logs/*.jsonl are."""
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("results")
-    """Where REPORT.md and figures/ go."""
+    """Where REPORT.md, report.html and figures/ go."""
 
     def execute(self) -> int:
         if not self.results.is_dir():
             raise Problem(f"--results {self.results}: there is no such folder; run in a checkout")
         from errands.evaluation.report import write_report
 
-        path = write_report(self.results, self.out)
-        print(f"wrote {path}")
+        for path in write_report(self.results, self.out):
+            print(f"wrote {path}")
         return 0

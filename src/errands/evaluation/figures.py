@@ -47,7 +47,7 @@ def value_maps(skill: Skill, path: Path, seed: int = 11) -> None:
     for axis in axes:
         axis.set_xticks([])
         axis.set_yticks([])
-    _save(figure, path)
+    save(figure, path)
 
 
 def _values_by_cell(skill: Skill, worlds: Worlds, text: str) -> NDArray[np.float32]:
@@ -99,7 +99,7 @@ def embedding(skill: Skill, world: str, path: Path) -> None:
     axis.scatter([], [], marker="o", c="white", edgecolors="0.3", label="never trained")
     axis.legend()
     axis.set_title("subtask embedding: main direction of verbs, and of objects")
-    _save(figure, path)
+    save(figure, path)
 
 
 def _main_direction(points: NDArray[np.float32], group: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -109,31 +109,39 @@ def _main_direction(points: NDArray[np.float32], group: NDArray[np.int64]) -> ND
     return direction
 
 
-def learning_curves(logs: Sequence[Path], path: Path) -> None:
-    """Strict success on the validation split against minutes of training, a line a run."""
+def learning_curves(logs: Sequence[Path], path: Path, *, of: str) -> bool:
+    """Success on the validation split against minutes of training, a line a run.
+
+    `of` is "skills", whose success is strict, or "lists"; false if there is nothing to draw.
+    """
     figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for log in logs:
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         points = [
             (line["seconds"] / 60, line["validation"]["success"])
             for line in lines
-            if "validation" in line
+            if "validation" in line and ("completed" in line["validation"]) == (of == "lists")
         ]
         if points:
             _draw_curve(axis, points, log.stem)
-    axis.set_xlabel("minutes")
-    axis.set_ylabel("strict success, validation split")
-    axis.set_ylim(0, 1.02)
-    axis.grid(alpha=0.3)
-    axis.legend()
-    _save(figure, path)
+    drawn = bool(axis.lines)
+    if drawn:
+        axis.set_xlabel("minutes")
+        strict = "strict " if of == "skills" else ""
+        axis.set_ylabel(f"{strict}success, validation split")
+        axis.set_ylim(0, 1.02)
+        axis.grid(alpha=0.3)
+        axis.legend()
+        save(figure, path)
+    plt.close(figure)
+    return drawn
 
 
 def _draw_curve(axis: Axes, points: list[tuple[float, float]], label: str) -> None:
     axis.plot(*zip(*points, strict=True), label=label, marker=".")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     plt.close(figure)

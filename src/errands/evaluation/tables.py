@@ -1,14 +1,19 @@
-"""Tables as pure functions of result files: ours beside the paper's."""
+"""Tables of skills and hand-made policies as pure functions of result files: ours and the paper's.
+
+Those of agents that execute lists are in list_tables.py.
+"""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from errands.evaluation import published
+from errands.evaluation.document import Table
 from errands.language.splits import SCENARIOS
 
 Record = dict[str, Any]
+NOTHING = "-"
 
 
 def read_records(folder: Path) -> list[Record]:
@@ -20,15 +25,10 @@ def read_records(folder: Path) -> list[Record]:
     return records
 
 
-def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def skill_table(records: Sequence[Record]) -> str:
+def skill_table(records: Sequence[Record]) -> Table:
     """Strict success and reward of every skill: paper's, ours, and how ours was trained."""
-    headings = ["world", "scenario", "analogy", "subtasks", "paper", "ours", "finished", "reward"]
-    headings += ["episodes", "preset, teacher", "minutes"]
+    headings: tuple[str, ...] = ("world", "scenario", "analogy", "subtasks", "preset, teacher")
+    headings += ("paper", "ours", "finished", "reward", "episodes", "minutes")
     rows = []
     for record in sorted(records, key=_skill_order):
         training = record["training"]
@@ -36,50 +36,62 @@ def skill_table(records: Sequence[Record]) -> str:
             record["world"], record["scenario"], record["split"], analogy=training["analogy"]
         )
         rows.append(
-            [
+            (
                 record["world"],
                 record["scenario"],
                 "yes" if training["analogy"] else "no",
                 record["split"],
-                f"{theirs.success:.1%} ({theirs.reward:+.2f})" if theirs else "-",
-                _percent(record["success"]),
+                f"{training['preset']}, {training['teacher']}",
+                f"{theirs.success:.1%} ({theirs.reward:+.2f})" if theirs else NOTHING,
+                percent(record["success"]),
                 f"{record['finished']['mean']:.1%}",
                 f"{record['reward']['mean']:+.2f}",
                 f"{record['episodes']:,}",
-                f"{training['preset']}, {training['teacher']}",
                 f"{training['seconds'] / 60:.0f}",
-            ]
+            )
         )
-    return markdown(headings, rows)
+    return Table(headings, tuple(rows), words=5)
 
 
-def planner_table(records: Sequence[Record]) -> str:
+def planner_table(records: Sequence[Record]) -> Table:
     """The hand-made policies: the yardsticks of the worlds."""
-    headings = ["world", "policy", "split", "length", "paper", "ours: reward", "success", "steps"]
-    headings += ["episodes"]
+    headings: tuple[str, ...] = (
+        "world",
+        "policy",
+        "split",
+        "length",
+        "paper",
+        "ours: reward",
+        "success",
+        "steps",
+    )
+    headings += ("episodes",)
     order = sorted(records, key=lambda r: (r["world"], r["agent"], r["split"], r["length"]))
     rows = []
     for record in order:
         on_grid = record["world"] == "grid"
         theirs = published.planner(record["agent"], record["length"]) if on_grid else None
         rows.append(
-            [
+            (
                 record["world"],
                 record["agent"],
                 record["split"],
                 str(record["length"]),
-                f"{theirs.reward:.2f} ({theirs.success:.1%})" if theirs else "-",
+                f"{theirs.reward:.2f} ({theirs.success:.1%})" if theirs else NOTHING,
                 f"{record['reward']['mean']:.2f} ±{record['reward']['stderr']:.2f}",
                 f"{record['success']['mean']:.1%}",
                 f"{record['steps']['mean']:.1f}",
                 f"{record['episodes']:,}",
-            ]
+            )
         )
-    return markdown(headings, rows)
+    return Table(headings, tuple(rows), words=3)
 
 
-def _percent(measured: dict[str, float]) -> str:
-    return f"{measured['mean']:.1%} ±{measured['stderr']:.1%}"
+def percent(measured: dict[str, float | None]) -> str:
+    """A share with its standard error, if there is one."""
+    mean, error = measured["mean"], measured["stderr"]
+    assert mean is not None
+    return f"{mean:.1%}" if error is None else f"{mean:.1%} ±{error:.1%}"
 
 
 def _skill_order(record: Record) -> tuple[bool, int, bool, bool]:

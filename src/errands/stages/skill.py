@@ -15,12 +15,13 @@ from errands.learning import distributed
 from errands.learning.curriculum import Curriculum
 from errands.learning.rollout import SkillFrames, SkillRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
+from errands.stages import tasks
 from errands.stages.distill import distillation_losses
 from errands.stages.finetune import actor_critic_losses, advantages_and_returns
 from errands.stages.teacher import School
 from errands.stages.trainer import Report, Trainer, mean_terms
-from errands.worlds.spec import WORLDS
-from errands.worlds.vector import Worlds, skill_tasks
+from errands.worlds.spec import WORLDS, WorldSpec
+from errands.worlds.vector import Worlds
 
 
 class SkillTrainer(Trainer):
@@ -30,15 +31,20 @@ class SkillTrainer(Trainer):
     average: Skill
     rollout: SkillRollout
 
-    def __init__(self, training: SkillTraining, device: str = "cpu") -> None:
+    def __init__(
+        self, training: SkillTraining, device: str = "cpu", spec: WorldSpec | None = None
+    ) -> None:
+        """`spec` is a world of one's own, in the place of the one that `training` names."""
+        self.spec = spec or WORLDS[training.world]
+        training = tasks.fitted(training, self.spec)
         torch.manual_seed(training.seed)
-        super().__init__(training, build_skill(training.network), device, training.scenario)
+        analogies = tasks.analogies(self.spec, training.scenario)
+        super().__init__(training, build_skill(training.network), device, analogies)
         rank_seed = training_seed(training.seed, distributed.rank())
         self.curriculum = Curriculum(enabled=training.curriculum)
-        self.spec = WORLDS[training.world]
-        tasks = skill_tasks(self.spec, training.scenario, "train")
+        trained = tasks.subtasks(self.spec, training.scenario, "train")
         setting = self.curriculum.setting(self.spec.skill)
-        worlds = Worlds(self.spec, training.worlds, tasks, setting)
+        worlds = Worlds(self.spec, training.worlds, trained, setting)
         worlds.seed(rank_seed)
         self.school = (
             School(self.spec, training, rank_seed + training.worlds)
@@ -154,11 +160,10 @@ class SkillTrainer(Trainer):
 
     def _validate(self) -> dict[str, float]:
         """Strict success on the validation split: what the best weights are chosen by."""
-        tasks = skill_tasks(self.spec, self.training.scenario, "validation")
         episodes = run_skill(
             self.average,
             self.spec,
-            tasks,
+            tasks.subtasks(self.spec, self.training.scenario, "validation"),
             episodes=self.training.validation_episodes,
             seed=VALIDATION_SEEDS,
         )

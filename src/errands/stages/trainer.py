@@ -46,13 +46,15 @@ class Trainer:
     rollout: Rollout
     curriculum: Any
 
-    def __init__(self, training: Training, model: torch.nn.Module, device: str, scenario: str):
+    def __init__(
+        self, training: Training, model: torch.nn.Module, device: str, analogies: Analogies
+    ) -> None:
         self.training = training
         self.device = torch.device(device)
         self.model = model.to(self.device)
         self.average = copy.deepcopy(self.model).eval()  # what is validated and shipped
         self.optimizer = _optimizer(training, self.model)
-        self.analogy = AnalogyLoss(Analogies.of(training.world, scenario), training.analogies)
+        self.analogy = AnalogyLoss(analogies, training.analogies)
         rank_seed = training_seed(training.seed, distributed.rank())
         self.sampling = torch.Generator().manual_seed(rank_seed)
         self.shuffling = np.random.default_rng(rank_seed)

@@ -1,0 +1,230 @@
+"""Every point in which this differs from the paper, or fills in what it leaves open.
+
+The one list of them: the report and docs/errata.md are made from it.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Literal, NamedTuple
+
+from errands.config import (
+    MetaTraining,
+    Preset,
+    SkillTraining,
+    Stage,
+    meta_training,
+    skill_training,
+)
+from errands.evaluation.document import Table
+
+PRESETS: tuple[Preset, Preset] = ("fast", "paper")
+Area = Literal["worlds", "skills", "lists", "numbers"]
+
+
+class Deviation(NamedTuple):
+    """One point."""
+
+    area: Area
+    point: str
+    paper: str  # what the papers say; "open" where they say nothing
+    ours: str
+
+
+DEVIATIONS = (
+    Deviation(
+        "worlds",
+        "enemies",
+        "appear at random, move, leave after 10 steps",
+        "a chance of 0.035 a step, one at a time, moving with a chance of 0.5: calibrated",
+    ),
+    Deviation(
+        "worlds",
+        '"close", for the near-optimal policy',
+        "open",
+        "within 3 steps on the grid (calibrated), 6 in the block world",
+    ),
+    Deviation("worlds", 'instructions with "all"', "open", "find at least two targets: calibrated"),
+    Deviation(
+        "worlds",
+        "whether an episode can be solved",
+        "open",
+        "always: what a list needs is there, or appears when the list gets there",
+    ),
+    Deviation(
+        "worlds",
+        "-0.3 on water, +0.9 for an event",
+        "open whether net",
+        "in place of the step's -0.1",
+    ),
+    Deviation(
+        "worlds",
+        "visiting",
+        "on the target's cell",
+        "arriving on it; standing there already does not count",
+    ),
+    Deviation("worlds", "events while a skill is trained or tested", "open", "none"),
+    Deviation(
+        "worlds",
+        "step limits of subtasks on the grid",
+        "open",
+        "the block world's: 50, and 70 for counted ones",
+    ),
+    Deviation("worlds", "step limit of the block world's validation lists", "open", "210"),
+    Deviation("worlds", "order of the grid's planes", "open", "agent, walls, water, objects"),
+    Deviation(
+        "worlds",
+        "counts on the grid",
+        "no such instructions",
+        'read as so many instructions: "pick up 2 eggs" is two',
+    ),
+    Deviation(
+        "worlds",
+        "the block world's pictures",
+        "Minecraft",
+        "its camera and proportions (70 degrees, 1.62 blocks), our own drawings, walls of "
+        "three blocks",
+    ),
+    Deviation("worlds", "looking up and down", "open", "changes the view alone"),
+    Deviation(
+        "worlds",
+        "object-dependent subtasks on the grid",
+        "groups not given",
+        "our own groups, and our own objects held out",
+    ),
+    Deviation("worlds", "counted subtasks on the grid", "block world only", "both worlds"),
+    Deviation(
+        "worlds",
+        "validation sets",
+        "given for the grid's independent subtasks and lists",
+        "those, and our own for everything else",
+    ),
+    Deviation(
+        "skills",
+        "teachers",
+        "a policy for each subtask, trained by reinforcement learning",
+        "an exact planner; in the block world one that knows what its agent has seen. "
+        "`--teacher rl` is the paper's way",
+    ),
+    Deviation("skills", "batches", "whole episodes", "so many steps of all worlds"),
+    Deviation(
+        "skills",
+        "policy gradient",
+        "plain actor-critic",
+        "clipped (ratio 0.2), advantages scaled to unit variance, gradients bounded",
+    ),
+    Deviation("skills", "weights of analogies (xi, rho1, rho2)", "not given", "0.1, 1 and 1"),
+    Deviation("skills", "sizes of embedding and factors", "not given", "64 and 256"),
+    Deviation(
+        "skills",
+        "counted subtasks on the grid",
+        "not there",
+        "a counter adds up each step's signal that the subtask was done once",
+    ),
+    Deviation(
+        "skills",
+        "the weights that are kept",
+        "open",
+        "running means of them, the best on the validation split",
+    ),
+    Deviation(
+        "lists",
+        "when to move on, at the beginning",
+        "nothing is known",
+        "a head start: go on while a subtask runs, move on when it is finished. A prior that "
+        "training can unlearn, on for all agents but Flat; nothing but reward teaches",
+    ),
+    Deviation(
+        "lists",
+        "first step of an episode",
+        "open",
+        "the pointer is on the first instruction, and there is an update without a shift",
+    ),
+    Deviation("lists", "shifts beyond the ends of a list", "open", "stay where they are"),
+    Deviation(
+        "lists",
+        "policy gradient",
+        "plain actor-critic over whole episodes",
+        "clipped, each batch used twice, through so many steps at a time",
+    ),
+    Deviation("lists", "entropy of gate and shift", "open", "a tenth of the subtask's weight"),
+    Deviation(
+        "lists",
+        "curriculum",
+        "lists and maps grow, thresholds not given",
+        "lists grow from 1 to 4 at 80% success, maps from 7 to 10 with them; short lists get "
+        "their share of the step limit",
+    ),
+    Deviation(
+        "lists",
+        "a subtask that starts",
+        "open",
+        "the skill forgets what it remembered wherever the subtask is new or was finished",
+    ),
+    Deviation(
+        "lists",
+        "acting in a test",
+        "open",
+        "the meta controller takes the likeliest, actions of the skill and of Flat are drawn",
+    ),
+    Deviation(
+        "lists",
+        "Flat's pre-training",
+        "apart, on the training subtasks",
+        "in the same run: the curriculum begins with lists of one instruction",
+    ),
+    Deviation(
+        "numbers",
+        "which runs are reported",
+        "grid: the 10 best of 20",
+        "every run, each seed in its own row",
+    ),
+    Deviation(
+        "numbers",
+        "success of hand-made policies",
+        "99.3 to 99.7%",
+        "100%, since every episode can be solved",
+    ),
+    Deviation(
+        "numbers",
+        "the paper's curves by length",
+        "a figure",
+        "read off it; it calls the near-optimal policy Shortest",
+    ),
+)
+
+
+def deviation_table() -> Table:
+    rows = tuple((item.area, item.point, item.paper, item.ours) for item in DEVIATIONS)
+    return Table(("about", "point", "the papers", "ours"), rows, words=4)
+
+
+def preset_table(kind: Literal["skill", "meta"]) -> Table:
+    """Every field in which the grid's `fast` preset is not the `paper` preset, schedules aside."""
+    fast: SkillTraining | MetaTraining
+    paper: SkillTraining | MetaTraining
+    if kind == "skill":
+        fast, paper = (skill_training("grid", "independent", name) for name in PRESETS)
+    else:
+        fast, paper = (meta_training("grid", "dynamic", name) for name in PRESETS)
+    rows = (*_different("network.", fast.network, paper.network), *_different("", fast, paper))
+    return Table(("field", "`fast`", "`paper`", "what it is, as the code says it"), rows, words=4)
+
+
+def _different(prefix: str, ours: Any, theirs: Any) -> Iterator[tuple[str, ...]]:
+    said = _comments(type(ours))
+    for field in fields(ours):
+        values = [getattr(of, field.name) for of in (ours, theirs)]
+        is_schedule = isinstance(values[0], Stage | tuple)
+        if values[0] != values[1] and not is_schedule and field.name not in ("preset", "network"):
+            yield (f"`{prefix}{field.name}`", *map(str, values), said[field.name])
+
+
+def _comments(of: type) -> dict[str, str]:
+    """What the source says beside each field of a dataclass, or of those that it extends."""
+    said: dict[str, str] = {}
+    for base in reversed(of.__mro__[:-1]):
+        source = inspect.getsource(base)
+        said |= dict(re.findall(r"^    (\w+): .*?  # (.*)$", source, flags=re.MULTILINE))
+    return said

@@ -1,0 +1,210 @@
+"""Tables of agents on lists of instructions: ours beside the paper's, every seed in its own row."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from errands.evaluation import published
+from errands.evaluation.document import Table
+from errands.evaluation.tables import NOTHING, Record
+
+ORDER = ("shortest-path", "near-optimal", "flat", "long", "short", "dynamic")
+TRAIN, TEST = 4, 20  # instructions of the paper's lists
+COLUMNS = (("train", TRAIN), ("seen", TEST), ("unseen", TEST))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What distinguishes one agent from another, whatever lists it is measured on."""
+
+    world: str
+    agent: str
+    analogy: bool = True
+    soft: bool = False
+    preset: str = ""  # of a trained agent
+    seed: int | None = None  # of its training
+
+    @classmethod
+    def of(cls, record: Record) -> "Variant":
+        training = record.get("training")
+        if training is None:
+            return cls(record["world"], record["agent"])
+        return cls(
+            record["world"],
+            training["agent"],
+            training["analogy"],
+            bool(record.get("soft")),
+            training["preset"],
+            training["seed"],
+        )
+
+    @property
+    def name(self) -> str:
+        """As a reader calls it."""
+        changes = ("" if self.analogy else ", no analogy") + (", soft" if self.soft else "")
+        return f"{self.agent}{changes}"
+
+    @property
+    def order(self) -> tuple[bool, int, bool, bool, str, int]:
+        place = ORDER.index(self.agent) if self.agent in ORDER else len(ORDER)
+        is_block = self.world == "block"
+        return is_block, place, self.analogy, not self.soft, self.preset, self.seed or 0
+
+
+def variants(records: Iterable[Record]) -> list[Variant]:
+    return sorted({Variant.of(record) for record in records}, key=lambda item: item.order)
+
+
+def find(
+    records: Iterable[Record],
+    variant: Variant,
+    split: str,
+    length: int,
+    *,
+    with_all: bool = True,
+    forgiving: bool = False,
+) -> Record | None:
+    """The measurement with most episodes."""
+    wanted = (variant, split, length, with_all, forgiving)
+    found = [
+        record
+        for record in records
+        if wanted
+        == (
+            Variant.of(record),
+            record["split"],
+            record["length"],
+            record["with_all"],
+            record["forgiving"],
+        )
+    ]
+    return max(found, key=lambda record: int(record["episodes"]), default=None)
+
+
+def lists_table(records: Sequence[Record]) -> Table:
+    """The paper's table of instruction execution: reward, and success in parentheses."""
+    plain = [record for record in records if record["with_all"] and not record["forgiving"]]
+    headings: tuple[str, ...] = ("world", "agent", "preset", "seed")
+    for split, length in COLUMNS:
+        headings += (f"{split} {length}: paper", "ours")
+    headings += ("episodes", "hours")
+    rows = []
+    for variant in variants(plain):
+        if not variant.analogy or variant.soft:
+            continue  # the table of ablations has them
+        cells: tuple[str, ...] = ()
+        used = []
+        for split, length in COLUMNS:
+            record = find(plain, variant, split, length)
+            theirs = published.lists(variant.world, variant.agent, split)
+            cells += (_theirs(theirs), _ours(record))
+            used += [record] if record else []
+        if used:
+            rows.append((*_about(variant), *cells, _episodes(used), _hours(used)))
+    return Table(headings, tuple(rows), words=3)
+
+
+def ablation_table(records: Sequence[Record]) -> Table:
+    """What analogies, hard updates and instructions with "all" are worth, on lists of 20."""
+    columns = [("seen", True), ("unseen", True), ("seen", False), ("unseen", False)]
+    headings: tuple[str, ...] = ("agent", "seed")
+    for split, with_all in columns:
+        headings += (f"{split}{'' if with_all else ', without all'}: paper", "ours")
+    rows = []
+    usual = [r for r in records if r["world"] == "grid" and not r["forgiving"]]
+    for variant in variants(usual):
+        cells: tuple[str, ...] = ()
+        found = []
+        for split, with_all in columns:
+            record = find(usual, variant, split, TEST, with_all=with_all)
+            found += [record] if record else []
+            theirs = published.lists(
+                "grid",
+                variant.agent,
+                split,
+                with_all=with_all,
+                analogy=variant.analogy,
+                soft=variant.soft,
+            )
+            cells += (_theirs(theirs), _ours(record))
+        if found:
+            rows.append((variant.name, _seed(variant), *cells))
+    return Table(headings, tuple(rows))
+
+
+def forgiving_table(records: Sequence[Record]) -> Table | None:
+    """The world that puts missing targets back; None if nothing was measured there."""
+    forgiving = [r for r in records if r["world"] == "grid" and r["forgiving"] and r["with_all"]]
+    headings: tuple[str, ...] = ("agent", "seed")
+    for split, length in COLUMNS:
+        headings += (f"{split} {length}: paper", "ours")
+    rows = []
+    for variant in variants(forgiving):
+        cells: tuple[str, ...] = ()
+        for split, length in COLUMNS:
+            theirs = published.lists(
+                "grid",
+                variant.agent,
+                split,
+                analogy=variant.analogy,
+                soft=variant.soft,
+                forgiving=True,
+            )
+            ours = find(forgiving, variant, split, length, forgiving=True)
+            cells += (_theirs(theirs), _ours(ours))
+        rows.append((variant.name, _seed(variant), *cells))
+    return Table(headings, tuple(rows)) if rows else None
+
+
+def caught_table(records: Sequence[Record]) -> Table | None:
+    """Which share of the events each agent used, beside the near-optimal policy's."""
+    plain = [r for r in records if r["with_all"] and not r["forgiving"]]
+    headings: tuple[str, ...] = ("world", "agent", "seed")
+    headings += tuple(f"{split} {length}" for split, length in COLUMNS)
+    rows = []
+    for variant in variants(plain):
+        found = [find(plain, variant, split, length) for split, length in COLUMNS]
+        shares = [caught(record) if record else None for record in found]
+        if any(share is not None for share in shares):
+            said = (NOTHING if share is None else f"{share:.1%}" for share in shares)
+            rows.append((variant.world, variant.name, _seed(variant), *said))
+    return Table(headings, tuple(rows), words=2) if rows else None
+
+
+def caught(record: Record) -> float | None:
+    """The share of all events that were used; nothing of nothing."""
+    events: float = record["events"]["mean"]
+    return float(record["events_used"]["mean"]) / events if events else None
+
+
+def _about(variant: Variant) -> tuple[str, str, str, str]:
+    return variant.world, variant.agent, variant.preset or NOTHING, _seed(variant)
+
+
+def _seed(variant: Variant) -> str:
+    return NOTHING if variant.seed is None else str(variant.seed)
+
+
+def _theirs(cell: published.Cell | None) -> str:
+    return f"{cell.reward:.2f} ({cell.success:.1%})" if cell else NOTHING
+
+
+def _ours(record: Record | None) -> str:
+    if record is None:
+        return NOTHING
+    reward, success = record["reward"], record["success"]
+    errors = [0.0 if item["stderr"] is None else item["stderr"] for item in (reward, success)]
+    return (
+        f"{reward['mean']:.2f} ±{errors[0]:.2f} "
+        f"({success['mean'] * 100:.1f} ±{errors[1] * 100:.1f}%)"
+    )
+
+
+def _episodes(records: Sequence[Record]) -> str:
+    """How many a cell has, at least."""
+    return f"{min(record['episodes'] for record in records):,}"
+
+
+def _hours(records: Sequence[Record]) -> str:
+    """How long the agent was trained; planners are not."""
+    training = records[0].get("training")
+    return f"{training['seconds'] / 3600:.1f}" if training else NOTHING
