@@ -16,7 +16,9 @@ class Trace(NamedTuple):
 
     pointer: NDArray[np.float32]  # (worlds, longest list)
     shift: NDArray[np.float32]  # (worlds, 3)
+    shifted: NDArray[np.int64]  # (worlds,)
     update: NDArray[np.float32]  # (worlds,)
+    updated: NDArray[np.bool_]  # (worlds,)
     subtask: NDArray[np.int64]  # (worlds, 3)
     termination: NDArray[np.float32]  # (worlds,)
     action: NDArray[np.int64]  # (worlds,)
@@ -46,7 +48,9 @@ class Thinker:
         self.trace = Trace(
             pointer=(likely / likely.sum(axis=1, keepdims=True)).astype(np.float32),
             shift=np.stack([np.full(worlds.count, 0.01), 0.99 - on, on], axis=1).astype(np.float32),
+            shifted=finished.astype(np.int64),
             update=update.astype(np.float32),
+            updated=update > 0.5,
             subtask=subtask,
             termination=np.where(finished, 0.98, 0.03).astype(np.float32),
             action=actions,

@@ -1,9 +1,23 @@
 """`errands watch`: a page in the browser that shows an agent at work."""
 
+import errno
+import os
 import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
 
 from errands.commands.problem import Problem, check_range
+
+if TYPE_CHECKING:
+    from errands.commands.actors import Actor
+    from errands.evaluation.episodes import Policy
+    from errands.watch.choices import Cast
+    from errands.worlds.vector import Worlds
 
 PORT = 8642
 
@@ -28,10 +42,12 @@ class Watch:
 
     examples
       errands watch
-      errands watch --open
+      errands watch --weights runs/dynamic --open
       errands watch --port 0
     """
 
+    weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
+    """One's own run (errands train meta), to watch beside the shipped agents."""
     port: int = PORT
     """Where to listen; 0 takes any port that is free."""
     host: str = "127.0.0.1"
@@ -49,24 +65,24 @@ class Watch:
         check_range("--idle", self.idle, 0.01, 100_000)
         check_installed()
         from errands.commands.screen import compiling_notice
-        from errands.watch import choices
         from errands.watch.server import LOOPBACK, address, build_server, create_app, listen_on
 
         try:
             listening = listen_on(self.host, self.port)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise Problem(f"{self.host}:{self.port}: {reason}; try --port 0") from None
+        except (OSError, UnicodeError) as error:
+            number = getattr(error, "errno", None) or 0
+            reason = os.strerror(number).lower() if number > 0 else "there is no such address"
+            hint = "try --port 0" if number == errno.EADDRINUSE else "try --host 127.0.0.1"
+            raise Problem(f"{self.host}:{self.port}: {reason}; {hint}") from None
         with listening:
-            with compiling_notice():
-                hello = choices.hello()
             local = self.host in LOOPBACK
-            app = create_app(
-                hello,
-                most_sessions=self.sessions,
-                idle_seconds=60 * self.idle,
-                hosts=LOOPBACK if local else ("*",),
-            )
+            with compiling_notice():
+                app = create_app(
+                    self._cast(),
+                    most_sessions=self.sessions,
+                    idle_seconds=60 * self.idle,
+                    hosts=LOOPBACK if local else ("*",),
+                )
             print(f"watch at {address(listening)} (Ctrl-C ends it)", flush=True)
             if not local:
                 print(f"{self.host} can be reached by others, who can then use this page, too")
@@ -74,3 +90,31 @@ class Watch:
                 webbrowser.open(address(listening))
             build_server(app).run(sockets=[listening])
         return 0
+
+    def _cast(self) -> "Cast":
+        """Every agent that exists, in the worlds that it can act in."""
+        from errands.commands.actors import choose_actor
+        from errands.evaluation.episodes import AGENTS
+        from errands.worlds.spec import WORLDS
+
+        cast: dict[str, dict[str, Callable[[Worlds], Policy]]] = {world: {} for world in WORLDS}
+        for world, agents in cast.items():
+            for name in AGENTS:
+                with suppress(Problem):  # it is not shipped for this world
+                    agents[name] = choose_actor(world, name).make_policy
+        if self.weights is not None:
+            world, own = self._own()
+            cast[world] = {f"{own.name} ({self.weights})": own.make_policy, **cast[world]}
+        return cast
+
+    def _own(self) -> "tuple[str, Actor]":
+        from errands.commands.actors import choose_actor
+        from errands.worlds.spec import WORLDS
+
+        problem = Problem("")
+        for world in WORLDS:
+            try:
+                return world, choose_actor(world, None, self.weights)
+            except Problem as error:
+                problem = error
+        raise problem

@@ -1,18 +1,24 @@
 """What a page can choose from: worlds, the agents that exist in each, and lists drawn for it."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 import errands
-from errands.evaluation.episodes import AGENTS, action_name, agent_named, run_episodes
+from errands.evaluation.episodes import PLANNERS, Policy, action_name, agent_named, run_episodes
 from errands.language.instruction import Instruction
 from errands.language.splits import instructions
 from errands.seeds import TEST_SEEDS
 from errands.watch.protocol import Agent, Hello, Item, Refused, World
 from errands.worlds.film import mp4_encoder
 from errands.worlds.gym import instruction_worlds, listed
-from errands.worlds.planner import NEAR_OPTIMAL, PLANNERS
+from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds
+
+# Who can act, by world and name: functions that make a policy, with a fresh memory, for a batch.
+Agents = Mapping[str, Callable[[Worlds], Policy]]
+Cast = Mapping[str, Agents]
 
 ME = "me"
 # What the page says of agents; one that is not named here is offered under its own name.
@@ -21,6 +27,8 @@ TITLES = {
     "short": ("Short", "Trained. Looks at its list in every step."),
     "long": ("Long", "Trained. Looks at its list when a subtask is finished."),
     "flat": ("Flat", "Trained. Acts from the list directly, without subtasks."),
+    "dynamic-no-analogy": ("Dynamic, no analogies", "Trained without the analogies' objective."),
+    "dynamic-soft": ("Dynamic, soft updates", "Trained. Blends old and new subtasks."),
     "near-optimal": ("Near-optimal planner", "Sees everything, goes for events that are close."),
     "shortest-path": ("Shortest-path planner", "Sees everything, ignores events."),
     ME: ("Me", "You act, with the keys."),
@@ -39,18 +47,24 @@ EVENTFUL_TRIES = 64  # worlds that are tried at once for one in which events are
 SAMPLE_SEEDS = 2**20  # sampled worlds have seeds below this, short enough for a link
 
 
-def hello() -> Hello:
-    """All that can be chosen here. Slow: agents are loaded, and worlds compiled if need be."""
+def hello(cast: Cast) -> Hello:
+    """All that can be chosen. Everybody rehearses a step, so that nothing compiles on stage."""
     worlds = {}
-    for name, spec in WORLDS.items():
+    for name, agents in cast.items():
+        spec = WORLDS[name]
         example, seed = EXAMPLES[name]
         batch = instruction_worlds(name, 1, instructions=example)
+        for make_policy in agents.values():
+            batch.reset()
+            batch.step(make_policy(batch).act(batch))
+        # Trained agents first, otherwise in their own order; a person can always act.
+        names = [*sorted(agents, key=lambda agent: agent in PLANNERS), ME]
         worlds[name] = World(
             kind=spec.kind,
             objects=spec.objects,
             event=spec.event.object if spec.event else "",
             actions=tuple(action_name(batch, k) for k in range(batch.actions)),
-            agents=offered(name),
+            agents=tuple(_described(agent) for agent in names),
             example=example,
             seed=seed,
         )
@@ -58,27 +72,10 @@ def hello() -> Hello:
     return Hello(version=errands.__version__, worlds=worlds, formats=formats)
 
 
-def offered(world: str) -> tuple[Agent, ...]:
-    """The agents that can act in a world, trained ones first: each is tried, for one step."""
-    names = sorted(AGENTS, key=lambda name: name in PLANNERS)  # otherwise in their own order
-    agents = [_described(name) for name in names if _can_act(name, world)]
-    return (*agents, _described(ME))
-
-
 def _described(name: str) -> Agent:
     title, note = TITLES.get(name, (name, ""))
     sort = "person" if name == ME else "planner" if name in PLANNERS else "trained"
     return Agent(name, title, note, sort)
-
-
-def _can_act(name: str, world: str) -> bool:
-    worlds = instruction_worlds(world, 1, instructions=EXAMPLES[world][0])
-    worlds.reset()
-    try:
-        worlds.step(agent_named(name)(worlds).act(worlds))
-    except (ValueError, OSError, LookupError):  # not trained here, or its file is damaged
-        return False
-    return True
 
 
 def check_world(world: str) -> None:

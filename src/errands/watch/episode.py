@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.evaluation.episodes import AGENTS, action_name, agent_named
+from errands.evaluation.episodes import (
+    Thought,
+    action_name,
+    describe_thought,
+)
 from errands.evaluation.film import EpisodeFilm
 from errands.language.instruction import Instruction, InstructionError, parse_instructions
 from errands.language.splits import subtasks
-from errands.language.vocabulary import VERBS
 from errands.seeds import TEST_SEEDS
-from errands.watch.choices import ME, check_world, items
+from errands.watch.choices import ME, Cast, check_world, items
 from errands.watch.protocol import (
     LONGEST_LIST,
     LONGEST_TEXT,
@@ -27,7 +30,6 @@ from errands.watch.protocol import (
     Dropped,
     Frame,
     Refused,
-    Thought,
 )
 from errands.worlds.gym import instruction_worlds
 from errands.worlds.spec import NOTHING, WORLDS
@@ -62,25 +64,22 @@ def read_list(world: str, text: str) -> list[Instruction]:
 class Episode:
     """A world, who acts in it, and what has happened."""
 
-    def __init__(self, begin: Begin) -> None:
+    def __init__(self, begin: Begin, cast: Cast) -> None:
         try:
             self._instructions = read_list(begin.world, begin.list)
         except InstructionError as error:
             raise Refused(str(error)) from None
         if not 0 <= begin.seed < SEEDS:
             raise Refused(f"the seed is out of range; give a number from 0 to {SEEDS - 1}")
-        if begin.agent != ME and begin.agent not in AGENTS:
-            raise Refused(f"there is no agent '{begin.agent[:40]}'")
+        agents = cast[begin.world]
+        if begin.agent != ME and begin.agent not in agents:
+            names = ", ".join((*agents, ME))
+            raise Refused(f"there is no agent '{begin.agent[:40]}' here; there are {names}")
         self.begin = begin
         self._worlds = self._new_worlds()
         self._planned_keys = self._read_keys(begin.keys)
         self._planned_drops = self._read_drops(begin.drops)
-        self._policy: Any = None
-        if begin.agent != ME:
-            try:
-                self._policy = agent_named(begin.agent)(self._worlds)
-            except (ValueError, OSError, LookupError) as error:
-                raise Refused(f"{begin.agent} cannot act here: {error}") from None
+        self._policy = None if begin.agent == ME else agents[begin.agent](self._worlds)
         self._trained = set(subtasks(begin.world, "independent", "train"))
         self._names = [action_name(self._worlds, k) for k in range(self._worlds.actions)]
         self._total = 0.0
@@ -193,20 +192,12 @@ class Episode:
                 continue
 
     def _understand(self, trace: Any) -> None:
-        """Keep what a trained agent says of its last decision (`errands.agents`, Trace)."""
-        if trace is None:
-            return
-        length = len(self._instructions)
-        self._thought = Thought(
-            pointer=_rounded(trace.pointer[0][:length]),
-            shift=_rounded(trace.shift[0]),
-            update=_rounded(trace.update)[0],
-            termination=_rounded(trace.termination)[0],
-        )
-        verb, kind, _ = (int(part) for part in trace.subtask[0])
-        known = 0 <= verb < len(VERBS)  # an agent without subtasks has none to tell
-        words = self._worlds.spec.vocabulary
-        self._subtask = Instruction.from_code((verb, kind, 1), words) if known else None
+        """Keep what a trained agent says of its last decision (`agents.hierarchy.Trace`)."""
+        self._thought = describe_thought(self._worlds, trace)
+        self._subtask = None  # Flat has none to tell
+        if self._thought and self._thought.subtask:
+            words = self._worlds.spec.vocabulary
+            self._subtask = Instruction.from_code(trace.subtask[0], words)
 
     def frame(self, *, going: bool) -> Frame:
         """How things stand."""
@@ -274,8 +265,3 @@ class Replay:
     @property
     def frames(self) -> list[NDArray[np.uint8]]:
         return self._film.frames
-
-
-def _rounded(values: NDArray[Any]) -> tuple[float, ...]:
-    """Numbers for the page, which has no word for what is not a number."""
-    return tuple(round(float(value), 4) for value in np.nan_to_num(np.ravel(values)))

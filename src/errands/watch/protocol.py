@@ -8,6 +8,8 @@ import json
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, get_type_hints
 
+from errands.evaluation.episodes import Thought
+
 MOST_CHARACTERS = 65_536  # of one message from a page
 LONGEST_TEXT = 8_000  # characters of a list
 LONGEST_LIST = 100  # instructions in it
@@ -193,16 +195,6 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Thought:
-    """What a trained agent thought when it chose its last action."""
-
-    pointer: tuple[float, ...]  # over the list
-    shift: tuple[float, ...]  # probabilities of going back, staying, going on
-    update: float  # the gate: how much it looked at the list
-    termination: float  # probability that the subtask before was finished
-
-
-@dataclass(frozen=True)
 class Frame:
     """How things stand after a step."""
 
@@ -223,7 +215,7 @@ class Frame:
     outcome: str  # "done" or "out of steps" after the end
     subtask: str  # what the agent is doing, or should be doing if it does not tell
     subtask_seen: bool  # whether skills are trained on it
-    thought: Thought | None
+    thought: Thought | None  # why a trained agent took its last step
     going: bool
 
 

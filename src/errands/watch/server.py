@@ -20,7 +20,9 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from errands.watch.protocol import Answer, Hello, Problem, Refused, spell
+from errands.watch import choices
+from errands.watch.choices import Cast
+from errands.watch.protocol import Answer, Problem, Refused, spell
 from errands.watch.sessions import Gone, Session, Sessions
 from errands.worlds.art import load_art
 from errands.worlds.draw import sprite_sheet
@@ -49,14 +51,14 @@ HEADERS = {
 
 
 def create_app(
-    hello: Hello,
+    cast: Cast,
     *,
     most_sessions: int = MOST_SESSIONS,
     idle_seconds: float = IDLE_SECONDS,
     hosts: tuple[str, ...] = LOOPBACK,
 ) -> Starlette:
-    """The application. `hello` says what can be chosen, `hosts` under which names it may be called
-    ("*": any)."""
+    """The application: `cast` is who can act, `hosts` the names it may be called by ("*": any)."""
+    hello = choices.hello(cast)
     page = _page_files()
     sheets = {name: _sheet(name) for name in WORLDS}
 
@@ -78,7 +80,7 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.sessions = Sessions(most_sessions, hello)
+        app.state.sessions = Sessions(most_sessions, cast, hello)
         yield
         app.state.sessions.thread.close()
 

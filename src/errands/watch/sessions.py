@@ -100,8 +100,9 @@ def _keep_to_one_core() -> None:
 class Sessions:
     """All open pages, up to a bound."""
 
-    def __init__(self, most: int, hello: Hello) -> None:
+    def __init__(self, most: int, cast: choices.Cast, hello: Hello) -> None:
         self.most = most
+        self.cast = cast
         self.hello = hello
         self.thread = WorldThread()
         self.filming = asyncio.Semaphore(1)  # films take memory and time: one after another
@@ -216,7 +217,7 @@ class Session:
         return Checked(request.number, items, mistake, tuple(words_next))
 
     async def _begin(self, request: Begin) -> None:
-        episode = await self._thread.run(Episode, request)
+        episode = await self._thread.run(Episode, request, self._sessions.cast)
         self._going.clear()
         self._episode = episode
         await self._line.say(episode.begun())

@@ -1,0 +1,345 @@
+"""The page in a real browser: what people do with it, and what they see."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from twins.pages import PATIENCE, serving
+
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None and not os.environ.get("CI"):
+    pytest.skip("no Chromium here; make test installs it", allow_module_level=True)
+
+# A browser for tests: no sandbox, since tests may run as root, and not a word to the network.
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+LIST = "pick up the pig, visit the box, transform all cows"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=1000 * PATIENCE)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=FLAGS, timeout=1000 * PATIENCE
+        )
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    opened = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened.set_default_timeout(1000 * PATIENCE)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def visit(server: str, context: BrowserContext) -> Iterator[Callable[..., Page]]:
+    """Opens the page with what a link says; in the end there must have been no errors."""
+    errors: list[str] = []
+
+    def open_page(**link: object) -> Page:
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+        page.goto(f"{server}?{urlencode(link)}" if link else server)
+        expect(page.locator("#connection")).to_have_text("connected")
+        hurry(page)
+        return page
+
+    yield open_page
+    assert errors == []
+
+
+def hurry(page: Page) -> None:
+    page.locator("#speed").evaluate("e => { e.value = 7; e.dispatchEvent(new Event('input')) }")
+
+
+def wait_for_end(page: Page, outcome: str = "Done") -> None:
+    expect(page.locator("#outcome")).to_contain_text(outcome)
+
+
+def link_of(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def counts(page: Page) -> tuple[str | None, str | None]:
+    return page.text_content("#count-step"), page.text_content("#count-reward")
+
+
+def ink(page: Page, canvas: str) -> int:
+    """How many colours a canvas shows."""
+    return int(
+        page.locator(canvas).evaluate(
+            """canvas => {
+                const pen = canvas.getContext("2d");
+                const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+                return new Set(new Uint32Array(data.buffer)).size;
+            }"""
+        )
+    )
+
+
+def test_a_typed_list_is_carried_out(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.fill("#list", "visit the cow, pick up all eggs")
+    expect(page.locator("#list-message")).to_have_text("2 instructions, trained")
+    page.click("#run")
+    expect(page.locator("#items li")).to_have_text([re.compile("visit cow"), re.compile("eggs")])
+    wait_for_end(page)
+    expect(page.locator("#items li[data-state=done]")).to_have_count(2)
+    expect(page.locator("#errand-count")).to_have_text("2 of 2 done")
+    assert link_of(page)["list"] == "visit the cow, pick up all eggs"
+    assert ink(page, "#map") > 20
+
+
+def test_a_wrong_word_shows_the_parsers_message(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.fill("#list", "visit the pgi, pick up egg")
+    message = page.locator("#list-message")
+    expect(message).to_have_text("instruction 1, word 3: 'pgi' is not an object; did you mean pig?")
+    expect(page.locator("#mirror mark")).to_have_text("pgi")
+    expect(page.locator("#list")).to_have_attribute("aria-invalid", "true")
+    page.click("#run")  # says so, and begins nothing
+    expect(message).to_contain_text("did you mean pig?")
+    page.fill("#list", "visit the pig, pick up egg")
+    expect(message).to_have_text("2 instructions, trained")
+    expect(page.locator("#mirror mark")).to_have_count(0)
+
+
+def test_words_are_completed_while_typing(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.fill("#list", "")
+    page.locator("#list").press_sequentially("tr")
+    words = page.locator("#words li")
+    expect(words).to_have_text(["transform"])
+    page.keyboard.press("Tab")
+    expect(page.locator("#list")).to_have_value("transform ")
+    expect(words.first).to_have_text("cow")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(words.nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    expect(page.locator("#list")).to_have_value("transform enemy ")
+    page.keyboard.press("Escape")
+    expect(page.locator("#words")).to_be_hidden()
+    page.fill("#list", "visit d")
+    page.locator("#words li", has_text="duck").click()
+    expect(page.locator("#list")).to_have_value("visit duck ")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#items li")).to_have_text([re.compile("visit duck")])
+
+
+def test_thoughts_are_shown(visit: Callable[..., Page]) -> None:
+    page = visit(agent="dynamic", list=LIST, seed=7)
+    wait_for_end(page)
+    expect(page.locator("#meters")).to_be_visible()
+    expect(page.locator("#items .number").last).to_have_text(re.compile(r"0\.\d\d"))
+    expect(page.locator("#timeline-labels li")).to_have_count(4)
+    assert ink(page, "#timeline-canvas") > 5
+    expect(page.locator("#map-tag")).to_have_text("the agent's input")
+    page.select_option("#agent", "near-optimal")
+    expect(page.locator("#meters")).to_be_hidden()
+    expect(page.locator("#mind-note")).to_contain_text("A planner sees the whole world")
+
+
+def test_a_dropped_enemy_interrupts_and_the_link_repeats_it(visit: Callable[..., Page]) -> None:
+    page = visit(agent="dynamic", list=LIST, seed=7)
+    page.keyboard.press("Space")
+    wait_for_end(page)
+    page.click("#restart")
+    page.click("#step")
+    expect(page.locator("#count-step")).to_have_text("1 / 250")
+    drop_somewhere(page)
+    assert re.fullmatch(r"1:\d:\d:enemy", link_of(page)["drops"])
+    page.click("#step")
+    expect(page.locator("#subtask-words")).to_have_text("transform enemy")
+    expect(page.locator("#subtask-tag")).to_have_text("trained subtask")
+    page.click("#play")
+    wait_for_end(page)
+    ended = counts(page)
+    page.reload()
+    hurry(page)
+    wait_for_end(page)
+    assert counts(page) == ended
+
+
+def drop_somewhere(page: Page) -> None:
+    """Click cells until one was empty."""
+    box = page.locator("#map").bounding_box()
+    assert box is not None
+    for cell in range(11, 89):
+        row, column = divmod(cell, 10)
+        page.evaluate("document.getElementById('drop-note').textContent = ''")
+        middle = {"x": box["width"] * (column + 0.5) / 10, "y": box["height"] * (row + 0.5) / 10}
+        page.click("#map", position=middle)
+        page.wait_for_function(
+            "document.getElementById('drop-note').textContent || location.search.includes('drops')"
+        )
+        if "drops" in link_of(page):
+            return
+    raise AssertionError("no cell was empty")
+
+
+def test_a_link_reproduces_an_episode_in_both_worlds(visit: Callable[..., Page]) -> None:
+    page = visit()
+    for world in ("Block world", "Grid"):
+        page.get_by_label(world).check(force=True)
+        wait_for_end(page)
+        ended, link = counts(page), link_of(page)
+        other = visit(**link)
+        wait_for_end(other)
+        assert counts(other) == ended
+        assert link_of(other) == link
+        other.close()
+
+
+def test_the_block_world_shows_the_agents_input(visit: Callable[..., Page]) -> None:
+    page = visit(world="block", agent="dynamic", list="visit the cat", seed=2)
+    wait_for_end(page)
+    expect(page.locator("#view")).to_be_visible()
+    expect(page.locator("#view-tag")).to_have_text("the agent's input, 64 × 64")
+    expect(page.locator("#map-tag")).to_have_text("for you; the agent never sees it")
+    assert ink(page, "#view") > 5
+    box = page.locator("#view").bounding_box()
+    assert box is not None
+    assert box["width"] % 64 == 0  # each of its pixels is a whole number of the screen's
+
+
+def test_films_are_downloaded(visit: Callable[..., Page], tmp_path: Path) -> None:
+    page = visit(agent="near-optimal", list="visit pig", seed=3)
+    wait_for_end(page)
+    with page.expect_download() as download:
+        page.click("[data-format=gif]")
+    path = tmp_path / "film.gif"
+    download.value.save_as(path)
+    assert download.value.suggested_filename == "errand-grid-3.gif"
+    with Image.open(path) as film:
+        assert film.format == "GIF"
+        assert getattr(film, "n_frames", 1) > 1
+    expect(page.locator("#keep-note")).to_contain_text("Saved errand-grid-3.gif")
+
+
+def test_two_pages_at_once(visit: Callable[..., Page]) -> None:
+    one = visit(agent="near-optimal", list="visit pig", seed=3)
+    other = visit(world="block", agent="dynamic", list="visit cat", seed=4)
+    wait_for_end(one)
+    wait_for_end(other)
+    expect(one.locator("#items li")).to_have_text([re.compile("visit pig")])
+    expect(other.locator("#items li")).to_have_text([re.compile("visit cat")])
+
+
+def test_a_person_acts_with_keys_and_buttons(visit: Callable[..., Page]) -> None:
+    page = visit(agent="me", list="visit pig", seed=3)
+    expect(page.locator("#pad")).to_be_visible()
+    action = page.locator("#count-action")
+    page.keyboard.press("ArrowUp")
+    expect(action).to_have_text("move north")
+    page.keyboard.press("p")
+    page.keyboard.press("ArrowLeft")
+    expect(action).to_have_text("pick up west")
+    page.get_by_role("button", name="Transform").click()
+    page.get_by_role("button", name="Go east").click()
+    expect(action).to_have_text("transform east")
+    page.keyboard.press("n")
+    expect(action).to_have_text("no op")
+    assert link_of(page)["keys"] == "17c0"
+    page.reload()  # and the link does it again
+    expect(page.locator("#count-step")).to_have_text("4 / 250")
+    expect(action).to_have_text("no op")
+    page.goto(page.url.replace("grid", "block").replace("keys=17c0", "keys="))
+    page.keyboard.press("w")
+    expect(action).to_have_text("move forward")
+    page.keyboard.press("ArrowRight")
+    expect(action).to_have_text("look right")
+
+
+def test_lists_are_drawn(visit: Callable[..., Page]) -> None:
+    page = visit(agent="near-optimal")
+    for name, count in (("Unseen", 4), ("Long", 20), ("With events", 6), ("Seen", 4)):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.locator("#items li")).to_have_count(count)
+        unseen = page.locator("#items .tag", has_text="unseen")
+        expect(unseen).to_have_count(count if name in ("Unseen", "Long") else 0)
+    before = link_of(page)["seed"]
+    page.fill("#seed", str(int(before) + 1))
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"new URLSearchParams(location.search).get('seed') !== '{before}'")
+
+
+def test_everything_can_be_reached_with_the_keyboard(visit: Callable[..., Page]) -> None:
+    page = visit(agent="near-optimal", list=LIST, seed=7)
+    wait_for_end(page)
+    page.click("#restart")
+    page.focus("#map")
+    page.keyboard.press("Space")
+    reached = set()
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.value"))
+    wanted = {
+        "map",
+        "restart",
+        "play",
+        "speed",
+        "drop-object",
+        "grid",
+        "agent",
+        "list",
+        "seed",
+        "run",
+    }
+    assert wanted <= reached
+    page.click("#restart")
+    page.focus("#map")
+    page.keyboard.press("Enter")  # nothing chosen yet
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#announce")).to_have_text(re.compile(r"row \d, column \d: \w+"))
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_in_light_and_dark(
+    server: str, browser: Browser, world: str, scheme: str
+) -> None:
+    options = {"width": 390, "height": 844}
+    context = browser.new_context(viewport=options, color_scheme=scheme, device_scale_factor=2)
+    context.set_default_timeout(1000 * PATIENCE)
+    page = context.new_page()
+    page.goto(f"{server}?{urlencode({'world': world, 'agent': 'dynamic'})}")
+    hurry(page)
+    wait_for_end(page)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 19, 27)"
+    assert dark == (scheme == "dark")
+    map_box = page.locator("#map").bounding_box()
+    assert map_box is not None
+    assert map_box["width"] >= 300
+    context.close()
+
+
+def test_the_page_says_when_the_server_has_gone(context: BrowserContext) -> None:
+    with serving() as short_lived:
+        page = context.new_page()
+        page.goto(short_lived)
+        expect(page.locator("#connection")).to_have_text("connected")
+    expect(page.locator("#connection")).to_have_attribute(
+        "data-state", re.compile("closed|waiting")
+    )

@@ -1,0 +1,75 @@
+"""What can be chosen, and the lists that are drawn."""
+
+import numpy as np
+import pytest
+
+from errands.language.instruction import parse_instructions
+from errands.language.splits import instructions
+from errands.watch import choices
+from errands.watch.episode import Episode
+from errands.watch.protocol import Begin, Refused
+from errands.worlds.spec import WORLDS
+from twins.pages import CAST
+
+BOTH = pytest.mark.parametrize("world", ["grid", "block"])
+
+
+def test_hello_offers_who_is_there_trained_agents_first() -> None:
+    cast = {"grid": dict(reversed(CAST["grid"].items())), "block": {}}
+    hello = choices.hello(cast)
+    offered = [(agent.name, agent.sort) for agent in hello.worlds["grid"].agents]
+    assert offered == [
+        ("dynamic", "trained"),
+        ("shortest-path", "planner"),
+        ("near-optimal", "planner"),
+        ("me", "person"),
+    ]
+    assert [agent.name for agent in hello.worlds["block"].agents] == ["me"]
+    assert hello.worlds["grid"].event == "enemy"
+    assert hello.worlds["block"].actions[4] == "move forward"
+
+
+@BOTH
+def test_examples_can_be_carried_out(world: str) -> None:
+    example, seed = choices.EXAMPLES[world]
+    episode = Episode(Begin(world, "near-optimal", example, seed), CAST)
+    while episode.advance():
+        pass
+    assert episode.frame(going=False).outcome == "done"
+
+
+@pytest.mark.parametrize("formats", [("gif",), ("gif", "mp4")])
+def test_mp4_is_offered_where_it_can_be_made(
+    formats: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = "/usr/bin/ffmpeg" if "mp4" in formats else None
+    monkeypatch.setattr(choices, "mp4_encoder", lambda: encoder)
+    assert choices.hello({}).formats == formats
+
+
+@BOTH
+@pytest.mark.parametrize(("sort", "count"), [("seen", 4), ("unseen", 4), ("long", 20)])
+def test_lists_are_drawn_from_their_split(world: str, sort: str, count: int) -> None:
+    text, seed = choices.sample(world, sort, np.random.default_rng(1))
+    listed = parse_instructions(text, WORLDS[world].vocabulary)
+    split = "seen" if sort == "seen" else "unseen"
+    assert len(listed) == count
+    assert set(listed) <= set(instructions(world, split))
+    assert (text, seed) == choices.sample(world, sort, np.random.default_rng(1))
+    assert text != choices.sample(world, sort, np.random.default_rng(2))[0]
+
+
+@BOTH
+def test_events_happen_where_they_are_promised(world: str) -> None:
+    text, seed = choices.sample(world, "events", np.random.default_rng(1))
+    episode = Episode(Begin(world, "near-optimal", text, seed), CAST)
+    while episode.advance():
+        pass
+    assert episode._worlds.privileged[0]["events_used"] >= 1
+
+
+def test_there_are_no_other_lists_and_worlds() -> None:
+    with pytest.raises(Refused, match="seen, unseen, long, events"):
+        choices.sample("grid", "short", np.random.default_rng(0))
+    with pytest.raises(Refused, match="there is no world 'moon'; there are grid, block"):
+        choices.sample("moon", "seen", np.random.default_rng(0))

@@ -1,0 +1,207 @@
+"""Episodes are what their links say, whoever acts, and films repeat them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from errands.evaluation.episodes import agent_named, watch_episode
+from errands.language.splits import subtasks
+from errands.seeds import TEST_SEEDS
+from errands.watch.episode import FILM_FRAMES, Episode, Replay
+from errands.watch.protocol import LONGEST_LIST, LONGEST_TEXT, MOST_DROPS, Begin, Refused
+from errands.worlds.gym import instruction_worlds, render
+from twins.pages import CAST
+
+LISTS = {
+    "grid": "pick up the pig, visit the box, transform all cows",
+    "block": "visit the cat, pick up 2 pigs, transform the sheep",
+}
+BOTH = pytest.mark.parametrize("world", ["grid", "block"])
+
+
+def episode(world: str = "grid", agent: str = "near-optimal", **changes: Any) -> Episode:
+    choice = {"list": LISTS[world], "seed": 7} | changes
+    return Episode(Begin(world, agent, **choice), CAST)
+
+
+def finish(watched: Episode) -> Episode:
+    while watched.advance():
+        pass
+    return watched
+
+
+def free_cell(watched: Episode) -> tuple[int, int]:
+    """An empty cell as far from the agent as can be."""
+    frame = watched.frame(going=False)
+    cells = [divmod(k, 10) for k, tile in enumerate(frame.tiles) if tile == "0"]
+    return max(cells, key=lambda cell: abs(cell[0] - frame.row) + abs(cell[1] - frame.column))
+
+
+@BOTH
+def test_an_episode_is_the_one_that_run_shows(world: str) -> None:
+    worlds = instruction_worlds(world, 1, instructions=LISTS[world])
+    worlds.seed(TEST_SEEDS + 7)
+    worlds.reset()
+    shown = [step.action for step in watch_episode(worlds, agent_named("near-optimal")(worlds))]
+    watched = finish(episode(world))
+    assert watched.log.actions == shown
+    assert watched.frame(going=True).outcome == "done"
+    assert not watched.frame(going=True).going
+    assert not watched.advance()
+
+
+@BOTH
+def test_frames_tell_the_state(world: str) -> None:
+    watched = episode(world)
+    begun = watched.begun()
+    assert begun.items[0].words == LISTS[world].split(",")[0].replace("the ", "")
+    frame = watched.next_frame()
+    state = watched._worlds.privileged[0]
+    assert [int(tile, 36) for tile in frame.tiles] == state["tiles"].ravel().tolist()
+    assert (frame.row, frame.column) == (state["row"], state["column"])
+    assert frame.step == 1
+    assert frame.reward == frame.total == pytest.approx(-0.1)
+    assert frame.going
+    assert bool(frame.view) == (world == "block")
+    assert frame.thought is None
+
+
+def test_instructions_and_subtasks_say_whether_they_are_trained() -> None:
+    watched = episode(agent="dynamic", list="pick up pig, visit cow")
+    assert [item.seen for item in watched.begun().items] == [False, True]
+    frame = watched.next_frame()
+    trained = {str(subtask) for subtask in subtasks("grid", "independent", "train")}
+    assert frame.subtask_seen == (frame.subtask in trained)
+    finish(watched)
+    assert watched.frame(going=False).outcome == "done"
+
+
+def test_a_trained_agent_tells_what_it_thinks() -> None:
+    watched = episode(agent="dynamic")
+    assert watched.begun().traced
+    assert not episode().begun().traced
+    assert watched.frame(going=False).thought is None  # it has not thought yet
+    frame = watched.next_frame()
+    assert frame.thought is not None
+    assert len(frame.thought.pointer) == 3
+    assert sum(frame.thought.pointer) == pytest.approx(1, abs=1e-3)
+    assert np.argmax(frame.thought.pointer) == 0
+    assert frame.thought.shift == (0.01, 0.97, 0.02)
+    assert 0 <= frame.thought.update <= 1
+    assert 0 <= frame.thought.termination <= 1
+
+
+@BOTH
+def test_a_dropped_event_interrupts_the_agent_and_the_link_repeats_it(world: str) -> None:
+    name = {"grid": "enemy", "block": "box"}[world]
+    watched = episode(world, agent="dynamic")
+    watched.advance()
+    row, column = free_cell(watched)
+    dropped = watched.drop(row, column, name)
+    assert dropped.step == 1
+    frame = watched.frame(going=False)
+    assert frame.event > 0
+    assert frame.tiles != episode(world, agent="dynamic").next_frame().tiles
+    assert watched.next_frame().subtask == f"transform {name}"
+    finish(watched)
+
+    link = f"1:{row}:{column}:{name}"
+    again = finish(episode(world, agent="dynamic", drops=link))
+    assert again.log == watched.log
+    assert again.frame(going=False) == watched.frame(going=False)
+    assert finish(episode(world, agent="dynamic")).log != watched.log
+
+
+def test_a_person_acts_and_the_link_repeats_it() -> None:
+    watched = episode(agent="me")
+    assert watched.by_person
+    assert not watched.advance()  # waits for the person
+    for action in ("move north", "no op", "pick up west", "move south"):
+        watched.act(action)
+    again = finish(episode(agent="me", keys="1072"))
+    assert again.log == watched.log
+    assert again.frame(going=False) == watched.frame(going=False)
+    again.act("move east")  # and goes on from there
+    assert len(again.log.actions) == 5
+
+
+def test_a_person_who_acts_puts_an_end_to_the_links_keys() -> None:
+    watched = episode(agent="me", keys="1111")
+    watched.advance()
+    watched.act("no op")
+    assert not watched.advance()
+    assert watched.log.actions == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"world": "moon"}, "there is no world 'moon'"),
+        ({"agent": "nobody"}, "there is no agent 'nobody' here; there are dynamic, near-optimal"),
+        ({"list": ""}, "no instruction found"),
+        ({"list": "visit the pgi"}, "did you mean pig?"),
+        ({"list": "visit pig " * (LONGEST_TEXT // 5)}, "the list is too long; 8,000 characters"),
+        ({"list": f"pick up {LONGEST_LIST + 1} pigs"}, "a list of 101 is too long; 100 are"),
+        ({"list": "pick up 99999999 pigs"}, "longer than 1000 instructions"),
+        ({"seed": -1}, "the seed is out of range"),
+        ({"seed": 2**32}, "the seed is out of range"),
+        ({"keys": "z"}, "the keys in this link are not understood"),
+        ({"keys": "1" * 10_001}, "the keys in this link are not understood"),
+        ({"drops": "1:2:3"}, "the drops in this link are not understood"),
+        ({"drops": "a:b:c:pig"}, "the drops in this link are not understood"),
+        ({"drops": ",".join(["1:1:1:pig"] * (MOST_DROPS + 1))}, "the drops in this link"),
+    ],
+)
+def test_links_that_make_no_sense_are_refused(changes: dict[str, Any], why: str) -> None:
+    choice = {"world": "grid", "agent": "near-optimal", "list": "visit pig"} | changes
+    with pytest.raises(Refused, match=why.replace("?", r"\?")):
+        Episode(Begin(**choice), CAST)
+
+
+def test_drops_that_no_longer_fit_are_left_out() -> None:
+    watched = finish(episode(drops="0:0:0:pig,1:99:-4:pig,2:3:3:unicorn,7000:3:3:pig"))
+    assert watched.log == finish(episode()).log
+
+
+def test_what_cannot_be_done_is_refused() -> None:
+    watched = episode()
+    with pytest.raises(Refused, match="the agent acts here"):
+        watched.act("move north")
+    with pytest.raises(Refused, match="there is no action 'fly'"):
+        episode(agent="me").act("fly")
+    with pytest.raises(Refused, match="not inside the map"):
+        watched.drop(0, 0, "pig")
+    row, column = free_cell(watched)
+    for _ in range(MOST_DROPS):  # an enemy that is there already gives way
+        watched.drop(row, column, "enemy")
+        row, column = free_cell(watched)
+    with pytest.raises(Refused, match="200 objects are enough"):
+        watched.drop(row, column, "enemy")
+    finish(watched)
+    with pytest.raises(Refused, match="the episode has ended"):
+        watched.drop(row, column, "enemy")
+
+
+@BOTH
+def test_a_film_shows_what_happened(world: str) -> None:
+    watched = episode(world, agent="dynamic")
+    watched.advance()
+    watched.drop(*free_cell(watched), "pig")
+    finish(watched)
+    replay = Replay(watched)
+    while replay.advance(4):
+        pass
+    assert len(replay.frames) == len(watched.log.actions) + 1
+    last = render(watched._worlds, 0, "rgb_array")
+    np.testing.assert_array_equal(replay.frames[-1][: len(last)], last)
+
+
+def test_a_long_film_is_thinned_out() -> None:
+    watched = episode(agent="me", list="pick up 60 pigs")
+    for _ in range(FILM_FRAMES + 1):
+        watched.act("no op")
+    assert not watched.over
+    replay = Replay(watched)
+    assert not replay.advance(FILM_FRAMES + 1)
+    assert len(replay.frames) <= FILM_FRAMES // 2 + 1
