@@ -278,6 +278,7 @@ def meta_training(
             joint="relu",
             view="pooled",
             conv1=3,
+            glance=False,
             hidden=256,
             factors=256,
             head_start=False,
