@@ -5,20 +5,17 @@ has not been measured yet stays visible as a dash, and says in a comment what wo
 `errands report` writes all results in full; these are the excerpts that the pages show.
 """
 
-import csv
-import inspect
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from errands.agents.load import PRETRAINED, shipped_agents
-from errands.config import SkillTraining, Stage, skill_training
+from errands.config import MetaTraining, SkillTraining, Stage, meta_training, skill_training
 from errands.evaluation import published
+from errands.evaluation.errata import deviation_table, preset_table
+from errands.evaluation.list_tables import COLUMNS, ORDER, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
 from errands.worlds.planner import NEAR_OPTIMAL, PLANNERS
@@ -45,27 +42,15 @@ def missing(what: str) -> str:
     return f"<!-- numbers: {what} -->"
 
 
-@cache
-def published_curve() -> dict[str, dict[int, float]]:
-    """Reward, success and steps of near-optimal by list length, read off the authors' figure.
-
-    The figure calls it "Shortest".
-    """
-    path = files("errands.evaluation").joinpath("published", "grid_per_length.csv")
-    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    return {
-        row["metric"]: {length: float(row[f"K{length}"]) for length in range(1, 21)}
-        for row in rows
-        if row["agent"] == "Shortest"
-    }
-
-
 def paper_cells(record: Record) -> list[str]:
     """What the paper says of a planner's row: reward, success, steps."""
     agent, split, length = record["agent"], record["split"], record["length"]
     cell = published.planner(agent, length) if (split == "train") == (length == 4) else None
     on_curve = agent == NEAR_OPTIMAL and split != "train"
-    curve = {metric: values[length] for metric, values in published_curve().items()}
+    curve = {
+        metric: (published.curve(metric, NEAR_OPTIMAL, split) or {})[length]
+        for metric in ("reward", "success", "steps")
+    }
     if cell is None and on_curve:
         cell = published.Cell(curve["reward"], curve["success"])
     cells = [f"{cell.reward:.2f}", f"{cell.success:.1%}"] if cell else [NOTHING, NOTHING]
@@ -130,6 +115,39 @@ def skills() -> str:
     return text
 
 
+def lists() -> str:
+    """Success on lists of the paper's lengths, beside its own; every seed has a row."""
+    measurements = read_records(REPOSITORY / "results" / "instructions")
+    measurements += read_records(REPOSITORY / "results" / "planners")
+    records = [record for record in measurements if record["world"] == "grid"]
+    found = [variant for variant in variants(records) if variant.analogy and not variant.soft]
+    known = {variant.agent for variant in found}
+    found += [Variant("grid", agent) for agent in ORDER if agent not in known]
+    rows = []
+    for variant in sorted(found, key=lambda item: item.order):
+        row = [variant.agent, NOTHING if variant.seed is None else str(variant.seed)]
+        hours = NOTHING
+        for split, length in COLUMNS:
+            ours = find(records, variant, split, length)
+            paper = published.lists("grid", variant.agent, split)
+            row.append(measured(ours["success"], 1, 100, "%") if ours else NOTHING)
+            row.append(f"{paper.success:.1%}" if paper else NOTHING)
+            if ours and "training" in ours:
+                hours = f"{ours['training']['seconds'] / 3600:.1f}"
+        rows.append([*row, hours])
+    headings = ["agent", "seed"]
+    for split, length in COLUMNS:
+        headings += [f"{split}, {length}", "paper"]
+    text = table([*headings, "hours"], rows)
+    lacking = [agent for agent in ORDER if agent not in known]
+    if lacking:
+        text += "\n\n" + missing(
+            f"{', '.join(lacking)}: errands evaluate instructions --agent NAME --split S "
+            "--length K, --json results/instructions/NAME-S-K.json"
+        )
+    return text
+
+
 def shipped() -> str:
     """The agents in the package, with what they say of themselves."""
     rows = []
@@ -137,7 +155,8 @@ def shipped() -> str:
         agent = json.loads((PRETRAINED / name / "agent.json").read_text())
         how = agent["training"]
         size = (PRETRAINED / name / "weights.safetensors").stat().st_size / 2**20
-        row = [f"`{name}`", how["preset"], how["teacher"], f"{agent['frames'] / 1e6:.1f} million"]
+        teacher = how.get("teacher", "reward alone")
+        row = [f"`{name}`", how["preset"], teacher, f"{agent['frames'] / 1e6:.1f} million"]
         rows.append([*row, f"{agent['seconds'] / 60:.0f}", f"{size:.1f} MB"])
     if not rows:
         return (
@@ -145,10 +164,15 @@ def shipped() -> str:
             "it from\nthe folder of its run."
         )
     text = table(["agent", "preset", "teacher", "frames", "minutes", "size"], rows, left=3)
-    example = (
-        f'```python\nimport errands\n\nskill = errands.load("{shipped_agents()[0]}").skill\n```'
-    )
-    return f"{text}\n\n{example}\n\n[How to act with one](docs/training.md#from-python)."
+    example = 'skill = errands.load("grid/skill-independent").skill'
+    where = "[How to act with one](docs/training.md#from-python)."
+    if "grid/dynamic" in shipped_agents():
+        example += '\nagent = errands.load("grid/dynamic")'
+        where = (
+            "How to act with [a skill](docs/training.md#from-python), and with "
+            "[an agent](docs/agents.md#from-python)."
+        )
+    return f"{text}\n\n```python\nimport errands\n\n{example}\n```\n\n{where}"
 
 
 HOW_TO_MEASURE = "errands bench worlds --peers --json results/bench/worlds.json"
@@ -194,35 +218,33 @@ def peers() -> str:
 
 
 def training_speed() -> str:
+    """Skills in both worlds, and the grid's meta controller."""
+    wanted = {
+        "grid": "training-grid",
+        "block": "training-block",
+        "grid, meta controller": "training-meta-grid",
+    }
     rows = []
-    for world in ("grid", "block"):
-        path = REPOSITORY / "results" / "bench" / f"training-{world}.json"
+    for name, file in wanted.items():
+        path = REPOSITORY / "results" / "bench" / f"{file}.json"
         if path.exists():
             found = json.loads(path.read_text())
             row = [f"{found['whole_loop']:,.0f}", f"{found['network_only']:,.0f}"]
-            rows.append([world, *row, f"{found['ratio']:.0%}", str(found["threads"])])
+            rows.append([name, *row, f"{found['ratio']:.0%}", str(found["threads"])])
     headings = ["skill", "whole loop, frames a second", "network alone", "share", "threads"]
     text = table(headings, rows)
-    if len(rows) == 2:
+    if len(rows) == len(wanted):
         return text
-    how = "errands bench training --world W --json results/bench/training-W.json, both worlds"
+    how = (
+        "errands bench training --world W --json results/bench/training-W.json, both worlds; "
+        "--stage meta --json results/bench/training-meta-grid.json"
+    )
     return f"{text}\n\n{missing(how)}"
 
 
-def pages_at_once() -> str:
-    rows = []
-    for world in ("grid", "block"):
-        path = REPOSITORY / "results" / "bench" / f"watch-{world}.json"
-        if path.exists():
-            found = json.loads(path.read_text())
-            rates = [f"{found[name]:.1f}" for name in ("slowest", "median")]
-            rows.append([world, str(found["clients"]), *rates, str(found["cores"])])
-    headings = ["world", "pages", "slowest, frames a second", "median", "cores"]
-    text = table(headings, rows)
-    if len(rows) == 2:
-        return text
-    how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
-    return f"{text}\n\n{missing(how)}"
+def stage(of: Stage) -> str:
+    falls = f" to {of.final_rate:g}" if of.final_rate != of.learning_rate else ""
+    return f"{of.frames:,} at {of.learning_rate:g}{falls}"
 
 
 def presets() -> str:
@@ -235,10 +257,6 @@ def presets() -> str:
         "`paper`, block": skill_training("block", "independent", "paper"),
         "`debug`": skill_training("grid", "independent", "debug"),
     }
-
-    def stage(of: Stage) -> str:
-        falls = f" to {of.final_rate:g}" if of.final_rate != of.learning_rate else ""
-        return f"{of.frames:,} at {of.learning_rate:g}{falls}"
 
     lines: dict[str, Callable[[SkillTraining], str]] = {
         "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
@@ -258,26 +276,47 @@ def presets() -> str:
     return table(["", *columns], rows, left=1 + len(columns))
 
 
-def comments(of: type) -> dict[str, str]:
-    """What the source says beside each field of a dataclass."""
-    found = re.findall(r"^    (\w+): .*?  # (.*)$", inspect.getsource(of), flags=re.MULTILINE)
-    return dict(found)
+def meta_presets() -> str:
+    """How the presets train a meta controller on the grid: each stage in a line of its own."""
+    presets = {name: meta_training("grid", "dynamic", name) for name in ("fast", "paper", "debug")}
+    most = max(len(training.stages) for training in presets.values())
+
+    def say(training: MetaTraining, k: int) -> str:
+        if k >= len(training.stages):
+            return NOTHING
+        at = training.stages[k]
+        kind = ["soft" if at.soft else "hard"]
+        kind += ["forgiving"] * at.forgiving + ["curriculum"] * at.curriculum
+        kind += [f"events at first {at.events:g} times as often"] * (at.events != 1)
+        return f"{', '.join(kind)}: {stage(at)}, entropy {at.entropy:g}"
+
+    lines: dict[str, Callable[[MetaTraining], str]] = {
+        "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
+        "worlds a minibatch, times a batch is used": lambda t: f"{t.minibatch}, {t.epochs}",
+        "optimizer": lambda t: {"adam": "Adam", "rmsprop": "RMSProp"}[t.optimizer],
+        "penalty on updates": lambda t: f"{t.update_penalty:g}",
+        "frames between validations": lambda t: f"{t.validate_every:,}",
+    }
+    rows = [[name, *map(tell, presets.values())] for name, tell in lines.items()]
+    for k in range(most):
+        rows.insert(3 + k, [f"stage {k + 1}", *(say(each, k) for each in presets.values())])
+    return table(["", *(f"`{name}`" for name in presets)], rows, left=4)
 
 
-def differences() -> str:
-    """Every field in which the grid's `fast` preset is not the `paper` preset, schedules aside."""
-    fast, paper = (skill_training("grid", "independent", name) for name in ("fast", "paper"))
+def pages_at_once() -> str:
     rows = []
-    for prefix, ours, theirs in (("network.", fast.network, paper.network), ("", fast, paper)):
-        said = comments(type(ours))
-        for field in fields(ours):
-            values = [getattr(of, field.name) for of in (ours, theirs)]
-            if values[0] == values[1] or field.name in ("preset", "network"):
-                continue
-            if isinstance(values[0], Stage):
-                continue  # the table of presets has them
-            rows.append([f"`{prefix}{field.name}`", *map(str, values), said[field.name]])
-    return table(["field", "`fast`", "`paper`", "what it is, as the code says it"], rows, left=4)
+    for world in ("grid", "block"):
+        path = REPOSITORY / "results" / "bench" / f"watch-{world}.json"
+        if path.exists():
+            found = json.loads(path.read_text())
+            rates = [f"{found[name]:.1f}" for name in ("slowest", "median")]
+            rows.append([world, str(found["clients"]), *rates, str(found["cores"])])
+    headings = ["world", "pages", "slowest, frames a second", "median", "cores"]
+    text = table(headings, rows)
+    if len(rows) == 2:
+        return text
+    how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
+    return f"{text}\n\n{missing(how)}"
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -287,7 +326,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "skills": skills,
     "shipped agents": shipped,
     "presets": presets,
-    "differences": differences,
+    "differences": lambda: preset_table("skill").markdown(),
+    "meta presets": meta_presets,
+    "meta differences": lambda: preset_table("meta").markdown(),
+    "errata": lambda: deviation_table().markdown(),
+    "lists": lists,
     "speed": speed,
     "peers": peers,
     "training speed": training_speed,

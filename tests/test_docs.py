@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from errands import cli
-from errands.config import skill_training
+from errands.config import meta_training, skill_training
+from errands.stages.meta import MetaTrainer
 from errands.stages.skill import SkillTrainer
 from errands.worlds.registration import ENVIRONMENTS
 from errands.worlds.spec import BLOCK, GRID
@@ -66,6 +67,7 @@ def parse(words: list[str]) -> None:
 def test_every_page_is_tested() -> None:
     names = {page.stem for page in PAGES}
     assert names >= {"README", "worlds", "gymnasium", "cli", "training", "design", "benchmarks"}
+    assert names >= {"agents", "own-world", "results", "errata"}
 
 
 @EVERY_PAGE
@@ -190,8 +192,13 @@ def test_every_curve_is_explained() -> None:
         trainer = SkillTrainer(replace(training, validation_episodes=2))
         report = trainer.iterate()
         told |= {f"losses/{name}" for name in report.losses}
-        told |= {f"rollout/{name}" for name in vars(report.rollout)}
+        told |= {f"rollout/{name}" for name in report.rollout}
     told |= {f"validation/{name}" for name in trainer._validate()}
+    meta = MetaTrainer(replace(meta_training("grid", "dynamic", "debug"), validation_episodes=2))
+    report = meta.iterate()
+    told |= {f"losses/{name}" for name in report.losses}
+    told |= {f"rollout/{name}" for name in report.rollout}
+    told |= {f"validation/{name}" for name in meta._validate(meta.stage()[1])}
     assert {name for name in told if f"`{name}`" not in text} == set()
 
 
@@ -232,6 +239,13 @@ def test_numbers_of_the_worlds_are_those_of_the_code() -> None:
     ]
     (row,) = re.findall(r"^\| objects, share of open cells \|(.*)\|$", text, flags=re.MULTILINE)
     assert [cell.strip().split("[")[0] for cell in row.split("|")] == shares
+
+
+def test_the_world_to_train_on_is_the_same_garden() -> None:
+    names: dict[str, object] = {}
+    shown = next(b.text for b in blocks(DOCS / "own-world.md", "python") if "GARDEN = " in b.text)
+    exec(shown, names)
+    assert names["GARDEN"] == module_at(DOCS / "examples" / "garden.py").GARDEN
 
 
 def test_own_world_is_the_example_that_ships(

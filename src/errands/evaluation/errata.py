@@ -158,6 +158,12 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
+        "events while lists are short",
+        "as always",
+        "they may happen more often (`events` of a stage), and as always once lists are long",
+    ),
+    Deviation(
+        "lists",
         "a subtask that starts",
         "open",
         "the skill forgets what it remembered wherever the subtask is new or was finished",
