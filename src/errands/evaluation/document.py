@@ -83,9 +83,13 @@ def _html(part: Part, folder: Path, anchors: dict[str, str]) -> str:
         return f"<figure>{image}<figcaption>{_inline(part.says)}</figcaption></figure>"
 
     def row(cells: Sequence[str], tag: str) -> str:
-        sides = ["" if k < part.words else ' class="number"' for k in range(len(cells))]
-        pairs = zip(sides, cells, strict=True)
-        return "".join(f"<{tag}{side}>{_inline(cell)}</{tag}>" for side, cell in pairs)
+        words = (f"<{tag}>{_inline(cell)}</{tag}>" for cell in cells[: part.words])
+        # What stands in parentheses gets a line of its own, so that wide tables fit a screen.
+        numbers = (
+            f'<{tag} class="number">{_inline(cell).replace(" (", "<br>(")}</{tag}>'
+            for cell in cells[part.words :]
+        )
+        return "".join((*words, *numbers))
 
     head = f"<thead><tr>{row(part.headings, 'th')}</tr></thead>"
     rows = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in part.rows)
@@ -110,14 +114,14 @@ STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e6e8; --paper: #16191d; --line: #373d44;
   --soft: #9aa4ad; --link: #6cb2ff; --stripe: #1d2126; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 72rem; color: var(--ink);
+body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 78rem; color: var(--ink);
   background: var(--paper); font: 16px/1.55 system-ui, sans-serif; }
 h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 3rem; } p { max-width: 46rem; }
 a { color: var(--link); } nav { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
 code { font-size: .92em; } .table { overflow-x: auto; margin: 1.2rem 0; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top; } th { white-space: nowrap; } td.number { white-space: nowrap; }
+th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top; } th.number { min-width: 4.5rem; } td.number { white-space: nowrap; }
 .number { text-align: right; } tbody tr:nth-child(even) { background: var(--stripe); }
 figure { margin: 1.6rem 0; } figcaption { color: var(--soft); font-size: .9rem; }
 img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; padding: .4rem; }

@@ -146,7 +146,7 @@ DEVIATIONS = (
         "lists",
         "policy gradient",
         "plain actor-critic over whole episodes",
-        "clipped, each batch used twice, through so many steps at a time",
+        "clipped, each batch used several times, through so many steps at a time",
     ),
     Deviation("lists", "entropy of gate and shift", "open", "a tenth of the subtask's weight"),
     Deviation(
