@@ -50,6 +50,7 @@ class MetaNetwork:
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 4  # grid, predicted 1x1; paper: 3
     glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
+    told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
@@ -118,6 +119,20 @@ def shift_pointer(p: Tensor, l: Tensor, mask: Tensor) -> Tensor:  # noqa: E741
     back = F.pad(p[:, 1:], (0, 1)) + F.pad(p[:, :1], (0, p.shape[1] - 1))
     forth = F.pad(p[:, :-1], (1, 0)) * present + p * last
     return l[:, :1] * back + l[:, 1:2] * p + l[:, 2:] * forth
+
+
+def within_list(l: Tensor, p: Tensor, mask: Tensor) -> Tensor:  # noqa: E741
+    """Shifts (B, 3) that lead out of the list count as staying, from a pointer (B, K) of ones.
+
+    They come to the same; told apart, they would be learned from noise alone, and whatever lists of
+    one teach about them is wrong for longer ones.
+    """
+    present = mask.to(p.dtype)
+    last = present * (1.0 - F.pad(present[:, 1:], (0, 1)))
+    # A pointer that soft updates have left behind may be a rounding error above one.
+    back = l[:, 0] * (1.0 - p[:, 0]).clamp(min=0.0)
+    forth = l[:, 2] * (1.0 - (p * last).sum(dim=1)).clamp(min=0.0)
+    return torch.stack((back, l[:, 1] + (l[:, 0] - back) + (l[:, 2] - forth), forth), dim=1)
 
 
 def kinds_in_sight(image: Tensor, size: int) -> Tensor:
@@ -197,6 +212,8 @@ class MetaController(nn.Module):
         self.context = FactorisedLinear(
             cells * channels + seen, network.hidden, network.condition, network.factors
         )
+        if network.told:
+            self.told = nn.Linear(network.condition, network.hidden)
 
     def _start(self) -> None:
         """Begin undecided about subtasks, and with a head start about when to move on."""
@@ -205,8 +222,8 @@ class MetaController(nn.Module):
                 layer.weight *= 0.1
                 layer.bias.zero_()
             if self.network.head_start and not self.network.flat:
-                self.update_start.copy_(torch.tensor((-2.0, 3.0)))
-                self.shift_start.copy_(torch.tensor(((-4.0, 2.0, -2.0), (-4.0, 0.0, 2.0))))
+                self.update_start.copy_(torch.tensor((-2.0, 4.0)))
+                self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 1.0, 1.0))))
 
     def initial_state(self, worlds: int, longest: int) -> MetaState:
         """Placeholders: a step that `begins` looks at none of it."""
@@ -251,6 +268,8 @@ class MetaController(nn.Module):
         update = self._gate(c_logit, finished, begins)
         stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
         shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
+        if not soft:
+            shift = within_list(shift, p_before, given.mask)
         c_drawn, l_drawn = _draw(update, shift, decided, random)
         c = update if soft else c_drawn.to(h.dtype)
         l = shift if soft else F.one_hot(l_drawn, 3).to(h.dtype)  # noqa: E741
@@ -318,7 +337,10 @@ class MetaController(nn.Module):
             x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2).flatten(1)
         if self.network.glance:
             x = torch.cat((x, kinds_in_sight(given.image, self.SIZE).to(x.dtype)), dim=1)
-        context = F.relu(self.context(x, condition))
+        context = self.context(x, condition)
+        if self.network.told:
+            context = context + self.told(condition)
+        context = F.relu(context)
         return context, context, cell
 
     def _update_logit(self, s: Tensor, h: Tensor, finished: Tensor) -> Tensor:
