@@ -119,6 +119,10 @@ def skill_training(
         seed=seed,
         network=network,
     )
+    if scenario == "independent" and world == "grid":
+        # Chosen on other assignments of verbs to objects than the one that is judged: there they
+        # take unseen subtasks from 98.4% to 99.7% after 800,000 frames.
+        base = replace(base, network=replace(network, noise=0.4, noise_at_conv1=True))
     if counted and world == "grid":
         base = replace(
             base,

@@ -18,6 +18,7 @@ NETWORKS = {
     "centred": SMALL,
     "pooled": replace(SMALL, view="pooled"),
     "own eyes": replace(SMALL, same_eyes=False, narrow=0),
+    "noise at conv1": replace(SMALL, noise_at_conv1=True),
     "paper": replace(SMALL, view="pooled", same_eyes=False, narrow=0),
     "counted": replace(SMALL, counted=True),
     "pooled and counted": replace(SMALL, view="pooled", counted=True),
@@ -182,6 +183,20 @@ def test_noise_comes_while_training_alone(skill: Skill) -> None:
     assert torch.equal(quiet, logits())
     skill.train()
     assert not torch.equal(quiet, logits())
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_noise_may_be_for_conv1_alone(alone: bool) -> None:
+    skill = randomised(replace(SMALL, noise=0.4, noise_at_conv1=alone)).train()
+    assert isinstance(skill, GridSkill)
+    conditions: list[Tensor] = []
+    for layer in (skill.conv1, skill.fc):
+        layer.register_forward_hook(lambda _, given, __: conditions.append(given[1]))
+    skill.unroll(images_of(skill), subtasks_of(), begins_at(), remembered(skill))
+    at_conv1, at_fc = conditions[-2:]
+    undisturbed = skill.embedding(subtasks_of().reshape(-1, 3))
+    assert not torch.equal(at_conv1, undisturbed)
+    assert torch.equal(at_fc, undisturbed if alone else at_conv1)
 
 
 def counted_by_hand(deeds: list[float], wanted: float, sharpness: float) -> list[float]:

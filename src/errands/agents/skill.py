@@ -37,6 +37,7 @@ class SkillNetwork:
     embedding: int = 64  # size of phi(g); the paper does not say
     around_one: bool = True  # start phi's factors near 1; paper preset: around 0
     noise: float = 0.1  # added to phi(g) while training; paper preset: none
+    noise_at_conv1: bool = False  # grid: the noise is for conv1 alone; paper preset: no noise
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 8  # grid, predicted 1x1; paper: 3
     activation: Literal["relu", "none"] = "none"  # grid: what follows conv1; paper preset: relu
@@ -138,8 +139,14 @@ class GridSkill(Skill):
         before = torch.cat((seen[None], images[:-1]))
         before = torch.where(begins[..., None, None, None], images, before)
         seen = images[-1].clone()  # worlds write their next observation into the same memory
-        embedded = self.embedding.noisy(subtasks.reshape(times * worlds, -1))
-        features = self._features(images.flatten(0, 1), before.flatten(0, 1), embedded)
+        flat = subtasks.reshape(times * worlds, -1)
+        noisy = self.embedding.noisy(flat)
+        # A verb's weights would learn which objects it is never trained with, and not see them:
+        # strong noise at conv1 leaves there only what is needed, which is to know the target. The
+        # layer after it has to know the verb, and hears it undisturbed, or conv1 would help it.
+        embedded = self.embedding(flat) if self.network.noise_at_conv1 else noisy
+        x = self._tell_apart(images.flatten(0, 1), before.flatten(0, 1), noisy)
+        features = self._features(x, images.flatten(0, 1), embedded)
         logits = self.policy(features).view(times, worlds, -1)
         signal = self.termination(features).view(times, worlds)
         value = self.value(features).view(times, worlds)
@@ -158,9 +165,8 @@ class GridSkill(Skill):
         output = SkillOutput(logits, self.sharpness * (0.5 - left), value, signal)
         return output, (seen, counter.detach())
 
-    def _features(self, image: Tensor, before: Tensor, embedded: Tensor) -> Tensor:
-        """(B, planes, 10, 10) twice and phi(g) to (B, hidden)."""
-        x = self._tell_apart(image, before, embedded)  # (B, cells, channels)
+    def _features(self, x: Tensor, image: Tensor, embedded: Tensor) -> Tensor:
+        """What conv1 told apart, the observation and phi(g) to (B, hidden)."""
         if self.network.view == "centred":
             agent = image[:, 0].flatten(1).argmax(dim=1)
             x = F.relu(self.conv2(x))
@@ -173,7 +179,7 @@ class GridSkill(Skill):
         return F.relu(self.fc(F.relu(self.conv3(x)).flatten(1), embedded))
 
     def _tell_apart(self, image: Tensor, before: Tensor, embedded: Tensor) -> Tensor:
-        """Conv1 on both observations: (B, cells, channels)."""
+        """Conv1 on both observations, (B, planes, 10, 10) each: (B, cells, channels)."""
         now, then = (
             planes.flatten(2).transpose(1, 2).to(embedded.dtype) for planes in (image, before)
         )
