@@ -16,13 +16,14 @@ const mind = new Mind();
 const timeline = new Timeline();
 const stage = new Stage((cell) => drop(cell));
 const person = new Person((action) => talk.send("act", { action }));
-const editor = new Editor((question) => talk.send("check", { world: chosen.world, ...question }));
+const editor = new Editor((question) => talk.send("check", { world: wanted.world, ...question }));
 
 let hello = null;
-let chosen = { world: "", agent: "", list: "", seed: 0, drops: "", keys: "" }; // what a link carries
+let chosen = { world: "", agent: "", list: "", seed: 0, drops: "", keys: "" }; // what the link carries
+let wanted = chosen; // what was asked for, and becomes what is chosen when it has begun
 let frame = null; // the last one
 let playsNext = true; // whether the next episode starts by itself
-let droppedNow = false;
+let beginning = 0; // episodes that were asked for and have not begun: until then, frames are old
 
 // What the server says
 
@@ -44,15 +45,18 @@ talk.addEventListener("hello", ({ detail }) => {
   if (first) {
     offerWorlds();
     offerFilms();
-    chosen = fromLink();
+    wanted = fromLink();
   }
   setSpeed();
-  begin(chosen, first);
+  beginning = 0;
+  begin(wanted, first);
 });
 
 talk.addEventListener("begun", ({ detail }) => {
+  beginning -= 1;
+  if (beginning > 0) return;
+  chosen = wanted;
   frame = null;
-  droppedNow = false;
   const world = hello.worlds[detail.world];
   const agent = world.agents.find(({ name }) => name === detail.agent);
   stage.show(detail.world, world);
@@ -69,6 +73,7 @@ talk.addEventListener("begun", ({ detail }) => {
 });
 
 talk.addEventListener("frame", ({ detail }) => {
+  if (beginning > 0) return;
   if (chosen.agent === "me" && detail.step > (frame?.step ?? 0) && detail.step > chosen.keys.length) {
     chosen.keys += detail.code.toString(36);
     showLink();
@@ -77,8 +82,7 @@ talk.addEventListener("frame", ({ detail }) => {
   frame = detail;
   stage.update(frame, SPEEDS[byId("speed").value]);
   mind.update(frame);
-  timeline.add(frame, droppedNow);
-  droppedNow = false;
+  timeline.add(frame);
   byId("count-step").textContent = `${frame.step} / ${byId("count-step").dataset.limit}`;
   byId("count-reward").textContent = frame.total.toFixed(1);
   byId("count-action").textContent = frame.action || "none";
@@ -87,7 +91,6 @@ talk.addEventListener("frame", ({ detail }) => {
 
 talk.addEventListener("dropped", ({ detail }) => {
   const { step, row, column, object } = detail;
-  droppedNow = true;
   chosen.drops += `${chosen.drops ? "," : ""}${step}:${row}:${column}:${object}`;
   byId("drop-note").textContent = "";
   showLink();
@@ -114,6 +117,11 @@ talk.addEventListener("film", ({ detail }) => {
 talk.addEventListener("problem", ({ detail }) => {
   const places = { drop: "drop-note", save: "keep-note", begin: "list-message" };
   const place = byId(places[detail.about] ?? "keep-note");
+  if (detail.about === "begin") {
+    beginning -= 1;
+    wanted = chosen;
+    if (frame) showPlaying(); // what went on before goes on
+  }
   if (detail.about === "save") setFilming(false);
   if (!["idle", "server"].includes(detail.about)) place.textContent = detail.message;
 });
@@ -143,16 +151,18 @@ function showLink() {
 }
 
 function begin(recipe, plays = true) {
-  chosen = { ...recipe };
+  wanted = { ...recipe };
   playsNext = plays;
-  const { world, agent, list, seed } = chosen;
+  beginning += 1;
+  byId("outcome").hidden = true;
+  const { world, agent, list, seed } = wanted;
   document.querySelector(`#worlds input[value="${world}"]`).checked = true;
   offerAgents(hello.worlds[world].agents, agent);
   offerObjects(hello.worlds[world]);
   byId("seed").value = seed;
   if (editor.text !== list) editor.text = list;
   else editor.check();
-  talk.send("begin", chosen);
+  talk.send("begin", wanted);
 }
 
 /** The same again, without what a person did to it. */

@@ -35,12 +35,12 @@ export class Timeline {
     this.draw();
   }
 
-  add(frame, dropped) {
+  add(frame) {
     const last = this.#steps.at(-1);
     if (frame.step === 0 || (last && last.step >= frame.step)) return;
     const done = frame.progress > (last?.progress ?? 0);
     this.#steps.push({ ...frame.thought, step: frame.step, reward: frame.reward, progress: frame.progress,
-      done, event: frame.event > 0, dropped });
+      done, event: frame.event > 0 });
     this.draw();
     const words = `Step ${frame.step}, reward ${frame.reward}${done ? ", an instruction is done" : ""}`;
     this.#canvas.setAttribute("aria-label", `What happened, step by step. ${words}.`);
