@@ -7,10 +7,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from errands.agents.load import load_skill
 from errands.agents.skill import build_skill
 from errands.config import skill_training
 from errands.evaluation import skills
 from errands.evaluation.skills import SkillEpisodes, SkillTest, evaluate_skill, run_skill
+from errands.language.splits import SCENARIOS
 from errands.seeds import TEST_SEEDS
 from errands.worlds.spec import GRID, WORLDS
 from errands.worlds.vector import Worlds, skill_tasks
@@ -193,3 +195,11 @@ def test_a_record_says_what_was_measured_and_how_to_repeat_it(
     assert [record[name] for name in told] == [f"{world}/mine", world, scenario, "unseen", 3, 11]
     assert record["seconds"] > 0
     assert record["version"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_shipped_grid_skill_does_what_it_never_saw(scenario: str) -> None:
+    """Small, with seeds apart from those of the results; the large one is in results/skills."""
+    test = SkillTest(f"grid/skill-{scenario}", "grid", scenario, "unseen", episodes=200, seed=10**6)
+    measured = evaluate_skill(load_skill(test.agent), test)
+    assert measured["success"]["mean"] > 0.99

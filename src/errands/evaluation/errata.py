@@ -184,7 +184,7 @@ DEVIATIONS = (
         "numbers",
         "which runs are reported",
         "grid: the 10 best of 20",
-        "every run, each seed in its own row",
+        "single runs, each in a row of its own",
     ),
     Deviation(
         "numbers",
