@@ -5,13 +5,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import errands
 from errands.agents import load as agents
+from errands.agents.hierarchy import Hierarchy, HierarchyState, Trace
+from errands.agents.meta import MetaNetwork
 from errands.agents.skill import Skill, SkillNetwork, build_skill
 from errands.learning.checkpoint import AGENT, DamagedFile, save_agent
+from errands.worlds.spec import WORLDS
+from errands.worlds.vector import Worlds, list_tasks
+from twins.meta import FORMS, randomised
 
 SMALL = SkillNetwork(embedding=6, conv1=3, conv2=4, conv3=5, hidden=8, factors=7, lstm=9)
 NETWORKS = [
@@ -107,3 +113,121 @@ def test_a_description_of_something_else(content: str, tmp_path: Path) -> None:
 def test_only_load_is_looked_up_late() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'lode'"):
         _ = errands.lode
+
+
+# Agents that execute lists
+
+BLOCK_SKILL = NETWORKS[2]
+
+
+def save_meta(folder: Path, network: MetaNetwork, skill: str) -> Hierarchy:
+    """Save a meta controller; returns it with a skill as `save` makes it."""
+    meta = randomised(network)
+    description = {"kind": "meta", "network": asdict(network), "skill": skill, "frames": 5}
+    save_agent(folder, meta, description)
+    torch.manual_seed(0)
+    own = SMALL if network.world == "grid" else BLOCK_SKILL
+    return Hierarchy(meta, None if network.flat else build_skill(own).eval())
+
+
+def traces(agent: Hierarchy, steps: int = 6) -> list[Trace]:
+    spec = WORLDS[agent.meta.network.world]
+    worlds = Worlds(spec, 3, list_tasks(spec, "train", (1, 3)))
+    worlds.reset()
+    state: HierarchyState | None = None
+    random = torch.Generator().manual_seed(0)
+    told = []
+    for _ in range(steps):
+        seen = {"image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask}
+        trace, state = agent.act(seen, state, random=random)
+        worlds.step(trace.action)
+        told.append(trace)
+    return told
+
+
+@pytest.mark.parametrize("form", ["dynamic", "long", "flat", "paper", "block", "block, flat"])
+def test_an_agent_comes_back_and_acts_the_same(form: str, tmp_path: Path) -> None:
+    skill = tmp_path / "skill"
+    save(skill, SMALL if FORMS[form].world == "grid" else BLOCK_SKILL)
+    agent = save_meta(tmp_path / "agent", FORMS[form], str(skill))
+    loaded = errands.load(tmp_path / "agent")
+    assert isinstance(loaded, agents.TrainedAgent)
+    assert loaded.description["frames"] == 5
+    assert loaded.meta.network == FORMS[form]
+    assert not loaded.meta.training
+    assert (loaded.skill is None) == FORMS[form].flat
+    for one, other in zip(traces(loaded), traces(agent), strict=True):
+        for name in Trace._fields:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_agents_command_shipped_skills_by_name(shipped: Path) -> None:
+    save_meta(shipped / "grid" / "dynamic", FORMS["dynamic"], "grid/skill-independent")
+    assert "grid/dynamic" in agents.shipped_agents()
+    agent = agents.load_hierarchy("grid/dynamic")
+    assert agent.skill is not None
+    assert agent.skill.network == SMALL
+
+
+def test_skills_go_by_name_or_by_folder(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = replace(SMALL, hidden=9)
+    save(tmp_path / "runs" / "mine", mine)
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/mine", str(tmp_path / "runs" / "mine"), Path("runs/mine")):
+        assert agents.load_skill(folder).network == mine
+    assert agents.load_skill("grid/skill-independent").network == SMALL
+    save(tmp_path / "elsewhere" / "grid" / "skill-independent", mine)
+    monkeypatch.chdir(tmp_path / "elsewhere")  # a folder of that name does not hide the shipped one
+    assert agents.load_skill("grid/skill-independent").network == SMALL
+    for missing in ("runs/yours", "", "grid"):
+        with pytest.raises(ValueError, match="is shipped"):
+            agents.load_skill(missing)
+
+
+def test_skills_and_agents_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
+    save(tmp_path / "skill", SMALL)
+    save_meta(tmp_path / "flat", FORMS["flat"], "")
+    with pytest.raises(ValueError, match="is not a skill"):
+        agents.load_skill(tmp_path / "flat")
+    with pytest.raises(ValueError, match="it does subtasks, not lists"):
+        agents.load_hierarchy(tmp_path / "skill")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"network": {**asdict(FORMS["dynamic"]), "hidden": 9}}, "size mismatch"),
+        ({"network": {**asdict(FORMS["dynamic"]), "wings": 2}}, "wings"),
+        ({"skill": "grid/skill-independant"}, "did you mean grid/skill-independent"),
+        ({"skill": 3}, "cannot be rebuilt"),
+        ({"skill": None}, "cannot be rebuilt"),
+        ({"kind": "skill"}, "cannot be rebuilt"),
+    ],
+)
+def test_an_agent_that_cannot_be_rebuilt_is_told_in_one_line(
+    changes: dict[str, Any], reason: str, shipped: Path
+) -> None:
+    folder = shipped / "grid" / "dynamic"
+    save_meta(folder, FORMS["dynamic"], "grid/skill-independent")
+    change(folder, **changes)
+    with pytest.raises(DamagedFile, match=reason) as refused:
+        agents.load(folder)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_agent_without_a_word_about_its_skill(tmp_path: Path) -> None:
+    save_meta(tmp_path, FORMS["dynamic"], "")
+    description = json.loads((tmp_path / AGENT).read_text())
+    del description["skill"]
+    (tmp_path / AGENT).write_text(json.dumps(description))
+    with pytest.raises(DamagedFile, match="cannot be rebuilt: 'skill'"):
+        agents.load(tmp_path)
+
+
+def test_an_agent_with_a_skill_of_another_world(tmp_path: Path) -> None:
+    save(tmp_path / "skill", BLOCK_SKILL)
+    save_meta(tmp_path / "agent", FORMS["dynamic"], str(tmp_path / "skill"))
+    with pytest.raises(DamagedFile, match="a skill of the block world"):
+        agents.load(tmp_path / "agent")

@@ -5,9 +5,19 @@ from typing import Any
 
 import torch
 
-from errands.config import Scenario, SkillTraining, Stage, World, skill_training
+from errands.config import (
+    MetaAgent,
+    MetaStage,
+    MetaTraining,
+    Scenario,
+    SkillTraining,
+    Stage,
+    World,
+    meta_training,
+    skill_training,
+)
 from errands.learning import checkpoint
-from errands.stages.skill import SkillTrainer
+from errands.stages.trainer import Trainer
 
 ITERATION = 8 * 4  # frames
 LENGTH = 6  # iterations
@@ -33,9 +43,35 @@ def tiny(
     return replace(small, **changes)
 
 
-def everything(trainer: SkillTrainer) -> dict[str, torch.Tensor]:
+def tiny_meta(
+    world: World = "grid", agent: MetaAgent = "dynamic", skill: str = "", **changes: Any
+) -> MetaTraining:
+    """The debug preset shrunk further: 2 iterations of each of the paper's three stages."""
+    stage = MetaStage(2 * ITERATION, 1e-2, 5e-3, entropy=0.01)
+    debug = meta_training(world, agent, "debug", skill=skill)
+    sizes = {"embedding": 5, "sentence": 6, "condition": 7, "hidden": 8, "factors": 7}
+    small = replace(
+        debug,
+        network=replace(debug.network, **sizes),
+        worlds=8,
+        steps=4,
+        minibatch=4,
+        epochs=2,
+        stages=(
+            replace(stage, forgiving=True, curriculum=True, events=3.0),
+            stage,
+            replace(stage, soft=False),
+        ),
+        analogies=replace(debug.analogies, samples=8),
+        validate_every=3 * ITERATION,
+        validation_episodes=2,
+    )
+    return replace(small, **changes)
+
+
+def everything(trainer: Trainer) -> dict[str, torch.Tensor]:
     """All that a run consists of, copied."""
-    tensors = {f"model {key}": value for key, value in trainer.skill.state_dict().items()}
+    tensors = {f"model {key}": value for key, value in trainer.model.state_dict().items()}
     means = trainer.average.state_dict()
     tensors |= {f"average {key}": value for key, value in means.items()}
     moments = checkpoint.optimizer_tensors(trainer.optimizer)
@@ -45,7 +81,7 @@ def everything(trainer: SkillTrainer) -> dict[str, torch.Tensor]:
     return {key: value.detach().clone() for key, value in tensors.items()}
 
 
-def assert_same(trainer: SkillTrainer, other: SkillTrainer) -> None:
+def assert_same(trainer: Trainer, other: Trainer) -> None:
     """Bit by bit."""
     assert trainer.iteration == other.iteration
     tensors, expected = everything(trainer), everything(other)

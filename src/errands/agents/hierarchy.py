@@ -52,6 +52,12 @@ class Hierarchy:
     def __init__(self, meta: MetaController, skill: Skill | None) -> None:
         if (skill is None) != meta.network.flat:
             raise ValueError("a flat agent has no skill, and every other needs one")
+        if skill and skill.network.world != meta.network.world:
+            raise ValueError(
+                f"a skill of the {skill.network.world} world cannot act in the {meta.network.world}"
+            )
+        if skill and skill.network.counted:
+            raise ValueError("a skill that counts does not take subtasks of verb and object alone")
         self.meta = meta
         self.skill = skill
 

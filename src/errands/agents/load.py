@@ -5,8 +5,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.meta import MetaController, MetaNetwork
 from errands.agents.skill import Skill, SkillNetwork, build_skill
@@ -47,29 +45,25 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
         raise ValueError(f"no agent '{name}' is shipped; {hint}")
     weights, description = load_agent(folder)
     try:
-        model: nn.Module
         if description["kind"] == "skill":
-            model = build_skill(SkillNetwork(**description["network"]))
-        elif description["kind"] == "meta":
-            model = MetaController(MetaNetwork(**description["network"]))
-        else:
-            raise ValueError(
-                f"it is a {description['kind']}, neither a skill nor a meta controller"
-            )
-        model.load_state_dict(weights)
+            skill = build_skill(SkillNetwork(**description["network"]))
+            skill.load_state_dict(weights)
+            return TrainedSkill(skill.to(device).eval(), description)
+        if description["kind"] == "meta":
+            meta = MetaController(MetaNetwork(**description["network"]))
+            meta.load_state_dict(weights)
+            commanded = None if meta.network.flat else load_skill(description["skill"], device)
+            return TrainedAgent(meta.to(device).eval(), commanded, description)
+        raise ValueError(f"it is a {description['kind']}, neither a skill nor a meta controller")
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise DamagedFile(f"the agent in '{folder}' cannot be rebuilt: {reason}") from error
-    model = model.to(device).eval()
-    if isinstance(model, Skill):
-        return TrainedSkill(model, description)
-    assert isinstance(model, MetaController)
-    skill = None if model.network.flat else load_skill(description["skill"], device)
-    return TrainedAgent(model, skill, description)
 
 
 def load_skill(name: str | Path, device: str = "cpu") -> Skill:
-    """The skill of that name, or in that folder."""
+    """The skill of that name, or in that folder, which may be text: it can come from a command."""
+    if name not in shipped_agents() and (Path(name) / AGENT).is_file():
+        name = Path(name)
     found = load(name, device)
     if not isinstance(found, TrainedSkill):
         raise ValueError(f"'{name}' is not a skill")

@@ -11,7 +11,7 @@ import tyro
 from errands.commands.problem import Problem, check_range
 
 if TYPE_CHECKING:
-    from errands.config import Training
+    from errands.config import MetaTraining, Training
     from errands.stages.trainer import Report, Trainer
 
 
@@ -128,6 +128,7 @@ class TrainMeta:
             seed=self.seed,
             skill=self.skill,
         )
+        check_skill(training)
         run_training(training, lambda: MetaTrainer(training, self.device), self.out, _tell_meta)
         return 0
 
@@ -138,6 +139,21 @@ def _tell_meta(report: "Report") -> str:
         f"lists of {rollout['longest']:.0f}: success {rollout['success']:.1%}  "
         f"updates {rollout['updates']:.2f}/{rollout['updates_at_end']:.2f}"
     )
+
+
+def check_skill(training: "MetaTraining") -> None:
+    """Find a skill that cannot be commanded before the run's folder is made."""
+    from errands.agents.hierarchy import Hierarchy
+    from errands.agents.load import load_skill
+    from errands.agents.meta import MetaController
+    from errands.learning.checkpoint import DamagedFile
+
+    if training.network.flat:
+        return
+    try:
+        Hierarchy(MetaController(training.network), load_skill(training.skill))
+    except (ValueError, DamagedFile) as error:
+        raise Problem(f"--skill {training.skill} cannot be used: {error}") from None
 
 
 def check_run(out: Path, seed: int, threads: int) -> None:

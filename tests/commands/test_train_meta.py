@@ -1,0 +1,75 @@
+"""`errands train meta`: skills by name or folder, what it refuses in one line, and going on."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from errands import config
+from errands.agents.skill import SkillNetwork, build_skill
+from errands.commands.problem import Problem
+from errands.commands.train import TrainMeta
+from errands.config import MetaTraining
+from errands.learning.checkpoint import save_agent
+from twins.training import ITERATION, tiny_meta
+
+SKILL = SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7)
+
+
+@pytest.fixture(autouse=True)
+def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Every run is a tiny one; returns what was asked for."""
+    asked: list[Any] = []
+
+    def preset(world: Any, agent: Any, *arguments: Any, **options: Any) -> MetaTraining:
+        asked.append((world, agent, *arguments, options))
+        return tiny_meta(world, agent, **options)
+
+    monkeypatch.setattr(config, "meta_training", preset)
+    return asked
+
+
+def save_skill(folder: Path, **changes: Any) -> str:
+    torch.manual_seed(0)
+    network = SkillNetwork(**{**asdict(SKILL), **changes})
+    save_agent(folder, build_skill(network), {"kind": "skill", "network": asdict(network)})
+    return str(folder)
+
+
+def test_trains_with_the_skill_of_a_folder_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], small_and_quick: list[tuple[Any, ...]]
+) -> None:
+    skill = save_skill(tmp_path / "skill")
+    command = TrainMeta(tmp_path / "run", no_analogy=True, skill=skill, preset="debug", seed=3)
+    assert command.execute() == 0
+    asked = {"analogy": False, "seed": 3, "skill": skill}
+    assert small_and_quick == [("grid", "dynamic", "debug", asked)]
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"done: {6 * ITERATION:,} frames" in said
+    agent = json.loads((tmp_path / "run" / "agent.json").read_text())
+    assert (agent["kind"], agent["skill"]) == ("meta", skill)
+    assert command.execute() == 0
+    assert f"going on from frame {6 * ITERATION:,}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"skill": "grid/skill-independant"}, "did you mean grid/skill-independent"),
+        ({"skill": "grid/skill-inter-extrapolation"}, "a skill that counts"),
+        ({"skill": "grid/skill-independent", "world": "block"}, "a skill of the grid world"),
+        ({"skill": "runs/nowhere"}, "no agent 'runs/nowhere' is shipped"),
+        ({"seed": 256}, "from 0 to 255"),
+    ],
+)
+def test_what_cannot_be_trained_is_told_in_one_line(
+    options: dict[str, Any], hint: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(Problem, match=hint) as refused:
+        TrainMeta(folder, preset="debug", **options).execute()
+    assert "\n" not in str(refused.value)
+    assert not folder.exists()
