@@ -1,0 +1,316 @@
+"""The hierarchy: one path of execution, when subtasks begin anew, and batches of any kind."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from errands.agents.hierarchy import Hierarchy, HierarchyState, Trace
+from errands.agents.meta import (
+    Decision,
+    MetaController,
+    MetaInput,
+    MetaNetwork,
+    MetaState,
+    Thought,
+    bags_of_words,
+)
+from errands.agents.skill import Memory, Skill, SkillNetwork, SkillOutput, build_skill
+from errands.worlds.spec import WORLDS
+from errands.worlds.vector import Worlds, list_tasks
+from twins.environments import make_vec
+from twins.meta import FORMS, SMALL, images_of, mask_of, randomised, tokens_of
+
+COUNT, LONGEST, STEPS = 4, 3, 11
+LENGTHS = (3, 1, 2, 3)
+SKILLS = {
+    "grid": SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7),
+    "block": SkillNetwork(world="block", objects=7, actions=9, embedding=6, factors=7, lstm=9),
+}
+
+
+def decisive_skill(world: str) -> Skill:
+    """Its likeliest action is certain, so draws tell nothing, and it often says "finished"."""
+    torch.manual_seed(1)
+    skill = build_skill(SKILLS[world]).eval()
+    with torch.no_grad():
+        skill.policy.weight.normal_(std=1e4)
+        skill.termination.weight.normal_(std=5.0)
+    return skill
+
+
+def hierarchy_of(network: MetaNetwork) -> Hierarchy:
+    skill = None if network.flat else decisive_skill(network.world)
+    meta = randomised(network)
+    if network.flat:  # no draw is in doubt
+        with torch.no_grad():
+            for layer in (meta.goals[0], meta.shift[2]):
+                layer.weight.normal_(std=1e5)
+    return Hierarchy(meta, skill)
+
+
+@pytest.fixture(params=["dynamic", "long", "short", "flat", "hierarchical", "block", "block, flat"])
+def agent(request: pytest.FixtureRequest) -> Hierarchy:
+    return hierarchy_of(FORMS[request.param])
+
+
+@cache
+def observation(network: MetaNetwork, t: int) -> dict[str, Any]:
+    mask = mask_of(LENGTHS, LONGEST)
+    return {
+        "image": images_of(network, COUNT, seed=t).numpy(),
+        "tokens": tokens_of(network, mask).numpy(),
+        "mask": mask.numpy(),
+    }
+
+
+def begins_at(t: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """World 2 begins anew at step 5, world 0 at step 9."""
+    return np.array([t in (0, 9), t == 0, t in (0, 5), t == 0])
+
+
+def plainly(agent: Hierarchy, world: int, *, soft: bool) -> list[dict[str, Any]]:
+    """One world by itself, step by step: the skill tells, the meta controller decides, they act."""
+    network, skill = agent.meta.network, agent.skill
+    state = agent.meta.initial_state(1, LONGEST)
+    memory = skill.initial_memory(1) if skill else ()
+    told = []
+    for t in range(STEPS):
+        seen = observation(network, t)
+        image = torch.from_numpy(seen["image"][[world]])
+        mask = torch.from_numpy(seen["mask"][[world]])
+        bags = bags_of_words(torch.from_numpy(seen["tokens"][[world]]), network.words)
+        begins = torch.tensor([bool(begins_at(t)[world])])
+        finished, termination = torch.tensor([False]), 0.0
+        if skill:
+            output, going_on = skill.step(image, state.g, begins, memory)
+            termination = torch.sigmoid(output.termination).item()
+            finished = torch.tensor([termination > 0.5]) & ~begins
+        given = MetaInput(image, bags, mask, finished, begins)
+        random = None if skill else torch.Generator().manual_seed(0)
+        thought, after = agent.meta.step(given, state, soft=soft, random=random)
+        if skill:
+            if begins or finished or not torch.equal(after.g, state.g):
+                output, going_on = skill.step(image, after.g, torch.tensor([True]), memory)
+            memory = going_on
+            action = output.logits.argmax().item()
+        else:
+            action = after.g.item()
+        state = after
+        told.append({"thought": thought, "termination": termination, "action": action})
+    return told
+
+
+@pytest.mark.parametrize("soft", [True, False])
+@torch.no_grad()
+def test_acting_is_a_plain_loop_over_skill_and_meta_controller(
+    agent: Hierarchy, soft: bool
+) -> None:
+    """A batch, with episodes that begin in its middle, against each of its worlds alone."""
+    alone = [plainly(agent, world, soft=soft) for world in range(COUNT)]
+    state: HierarchyState | None = None
+    random = torch.Generator().manual_seed(3)
+    ended = 0
+    for t in range(STEPS):
+        begins = None if t == 0 else begins_at(t)
+        seen = observation(agent.meta.network, t)
+        trace, state = agent.act(seen, state, begins=begins, random=random, soft=soft)
+        for world in range(COUNT):
+            expected = alone[world][t]
+            thought = expected["thought"]
+            assert trace.action[world] == expected["action"]
+            assert trace.termination[world] == pytest.approx(expected["termination"], abs=1e-5)
+            assert trace.update[world] == pytest.approx(thought.update.item(), abs=1e-5)
+            assert trace.updated[world] == thought.decision.c.item()
+            np.testing.assert_allclose(trace.shift[world], thought.shift[0], atol=1e-5)
+            np.testing.assert_allclose(trace.pointer[world], thought.pointer[0], atol=1e-5)
+            if agent.skill:
+                assert trace.subtask[world].tolist() == [*thought.decision.g[0].tolist(), 1]
+            else:
+                assert trace.subtask[world].tolist() == [-1, -1, -1]
+        ended += int((trace.termination > 0.5).sum())
+    assert ended > 0 or agent.skill is None
+
+
+# When a subtask begins anew
+
+
+class CountingSkill(Skill):
+    """Remembers how long its subtask has been running, and says "finished" when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(SkillNetwork(embedding=1), 1)
+        self.says = torch.zeros(COUNT, dtype=torch.bool)
+        self.asked: list[Tensor] = []  # subtasks, one call a row
+
+    def initial_memory(self, worlds: int) -> Memory:
+        return (torch.full((worlds,), -9.0),)
+
+    def step(
+        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        self.asked.append(subtasks)
+        running = torch.where(begins, 0.0, memory[0] + 1.0)
+        logits = torch.full((len(images), 13), -1e9)
+        logits[torch.arange(len(images)), running.long() + 4 * subtasks[:, 0]] = 0.0
+        says = torch.where(self.says, 5.0, -5.0) if len(images) == COUNT else torch.zeros(())
+        return SkillOutput(logits, says, running, says), (running,)
+
+
+class ScriptedMeta(MetaController):
+    """Chooses the subtasks that it is told to."""
+
+    g = torch.zeros(COUNT, 2, dtype=torch.int64)
+
+    def step(self, given: MetaInput, state: MetaState, **options: Any) -> tuple[Thought, MetaState]:
+        thought, after = super().step(given, state, **options)
+        decision = Decision(thought.decision.c, thought.decision.shift, self.g)
+        return thought._replace(decision=decision), after._replace(g=self.g)
+
+
+def test_a_subtask_begins_anew_where_it_changed_or_was_finished_and_nowhere_else() -> None:
+    """How long each has been running shows in its action: so many steps plus 4 times its verb."""
+    skill = CountingSkill()
+    meta = ScriptedMeta(SMALL).eval()
+    agent = Hierarchy(meta, skill)
+    script = [
+        # subtasks, which are finished, which begin, how long each has then been running
+        ([[0, 1], [0, 1], [0, 1], [0, 1]], (), None, [0, 0, 0, 0]),
+        ([[0, 1], [0, 1], [0, 1], [0, 1]], (), (), [1, 1, 1, 1]),
+        ([[0, 1], [1, 1], [0, 2], [0, 1]], (3,), (), [2, 0, 0, 0]),
+        ([[0, 1], [1, 1], [0, 2], [0, 1]], (), (0,), [0, 1, 1, 1]),
+        ([[2, 1], [1, 1], [0, 2], [1, 0]], (0, 2, 3), (), [0, 2, 0, 0]),
+        ([[2, 1], [1, 1], [0, 2], [1, 0]], (1,), (1,), [1, 0, 1, 1]),
+    ]
+    state: HierarchyState | None = None
+    before = torch.zeros(COUNT, 2, dtype=torch.int64)
+    for t, (subtasks, finished, begins, running) in enumerate(script):
+        skill.says = torch.tensor([world in finished for world in range(COUNT)])
+        ScriptedMeta.g = torch.tensor(subtasks)
+        new = None if begins is None else np.isin(np.arange(COUNT), begins)
+        skill.asked.clear()
+        trace, state = agent.act(observation(SMALL, t), state, begins=new)
+        assert torch.equal(skill.asked[0], before)  # who says "finished" knows the old subtask
+        assert trace.action.tolist() == [
+            steps + 4 * verb for steps, (verb, _) in zip(running, subtasks, strict=True)
+        ]
+        assert state.skill[0].tolist() == running
+        assert trace.subtask[:, :2].tolist() == subtasks
+        before = ScriptedMeta.g
+
+
+def test_a_finished_subtask_is_told_unless_an_episode_begins() -> None:
+    skill = CountingSkill()
+    agent = Hierarchy(randomised(FORMS["long"]), skill)
+    skill.says = torch.tensor([True, True, False, False])
+    _, state = agent.act(observation(SMALL, 0))
+    trace, _ = agent.act(observation(SMALL, 1), state, begins=np.array([False, True, False, True]))
+    assert (trace.termination > 0.5).tolist() == [True, True, False, False]
+    assert trace.updated.tolist() == [True, True, False, True]
+    assert trace.pointer[1].tolist() == [1, 0, 0]
+
+
+# Batches of any kind
+
+
+def test_nothing_but_actions_is_left_to_chance() -> None:
+    torch.manual_seed(0)
+    agent = Hierarchy(randomised(SMALL), build_skill(SKILLS["grid"]).eval())
+    one, other, again = (
+        agent.act(observation(SMALL, 0), random=torch.Generator().manual_seed(seed))[0]
+        for seed in (0, 1, 0)
+    )
+    for name in set(Trace._fields) - {"action"}:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_array_equal(one.action, again.action)
+    actions = {
+        tuple(
+            agent.act(observation(SMALL, 0), random=torch.Generator().manual_seed(seed))[0].action
+        )
+        for seed in range(8)
+    }
+    assert len(actions) > 1
+
+
+@pytest.mark.parametrize("form", ["dynamic", "flat"])
+def test_gymnasiums_batches(form: str) -> None:
+    env = make_vec("errands/GridInstructions-v0", 3, length=3, step_limit=9)
+    agent = hierarchy_of(FORMS[form])
+    seen, _ = env.reset(seed=5)
+    state, begins, episodes = None, None, 0
+    for _ in range(50):
+        trace, state = agent.act(seen, state, begins=begins)
+        first = np.ones(3, np.bool_) if begins is None else begins
+        assert trace.updated[first].all()
+        assert (trace.pointer[first, 0] == 1).all()
+        assert_shapes(trace, worlds=3, longest=3)
+        assert env.action_space.contains(trace.action)
+        if form == "dynamic":
+            assert ((trace.subtask >= 0) & (trace.subtask < (3, 15, 2))).all()
+        seen, _, done, cut_off, _ = env.step(trace.action)
+        begins = done | cut_off
+        episodes += int(begins.sum())
+    assert episodes >= 3 * (50 // 9)
+
+
+def assert_shapes(trace: Trace, *, worlds: int, longest: int) -> None:
+    shapes = {
+        "pointer": ((worlds, longest), np.float32),
+        "shift": ((worlds, 3), np.float32),
+        "shifted": ((worlds,), np.int64),
+        "update": ((worlds,), np.float32),
+        "updated": ((worlds,), np.bool_),
+        "subtask": ((worlds, 3), np.int64),
+        "termination": ((worlds,), np.float32),
+        "action": ((worlds,), np.int64),
+    }
+    for name, value in trace._asdict().items():
+        assert (value.shape, value.dtype) == shapes[name], name
+    np.testing.assert_allclose(trace.pointer.sum(1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(trace.shift.sum(1), 1.0, rtol=1e-5)
+    assert set(trace.shifted.tolist()) <= {-1, 0, 1}
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_what_is_remembered_does_not_follow_the_worlds_buffers(world: str) -> None:
+    """Observations may be the worlds' own memory, and a list may have a hundred instructions."""
+    agent = hierarchy_of(FORMS["block" if world == "block" else "flat"])
+    worlds = Worlds(WORLDS[world], 2, list_tasks(WORLDS[world], "seen", (100, 100)))
+    worlds.reset()
+    state: HierarchyState | None = None
+    for _ in range(3):
+        seen = {"image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask}
+        trace, state = agent.act(seen, state)
+        kept = [item.clone() for item in (*state.meta, *state.skill)]
+        worlds.step(trace.action)
+        for item, copy in zip((*state.meta, *state.skill), kept, strict=True):
+            assert torch.equal(item, copy)
+    assert trace.pointer.shape == (2, 100)
+
+
+def test_gradients_are_not_kept() -> None:
+    trace, state = hierarchy_of(SMALL).act(observation(SMALL, 0))
+    assert not any(item.requires_grad for item in (*state.meta, *state.skill))
+    assert isinstance(trace.update, np.ndarray)
+
+
+# What does not fit together
+
+
+def test_who_needs_a_skill() -> None:
+    skill = build_skill(SKILLS["grid"])
+    with pytest.raises(ValueError, match="a flat agent has no skill"):
+        Hierarchy(MetaController(FORMS["flat"]), skill)
+    with pytest.raises(ValueError, match="every other needs one"):
+        Hierarchy(MetaController(SMALL), None)
+
+
+def test_skills_that_cannot_be_commanded() -> None:
+    with pytest.raises(ValueError, match="a skill of the block world cannot act in the grid"):
+        Hierarchy(MetaController(SMALL), build_skill(SKILLS["block"]))
+    with pytest.raises(ValueError, match="a skill that counts"):
+        Hierarchy(MetaController(SMALL), build_skill(replace(SKILLS["grid"], counted=True)))
