@@ -1,8 +1,15 @@
-"""Worlds that grow with the success rate."""
+"""Worlds and lists that grow with the success rate."""
 
 import pytest
 
-from errands.learning.curriculum import GROW_AT, PATIENCE, SMALLEST, Curriculum
+from errands.learning.curriculum import (
+    GROW_AT,
+    GROW_LISTS_AT,
+    PATIENCE,
+    SMALLEST,
+    Curriculum,
+    ListCurriculum,
+)
 from errands.worlds.spec import GRID, MAP_SIZE
 
 
@@ -46,3 +53,42 @@ def test_goes_on_where_it_stopped(batches: int) -> None:
     other.restore(curriculum.facts())
     assert other.setting(GRID.skill) == curriculum.setting(GRID.skill)
     assert good_batches(other, PATIENCE) == good_batches(curriculum, PATIENCE)
+
+
+# Lists
+
+
+def good_lists(curriculum: ListCurriculum, count: int) -> list[bool]:
+    return [curriculum.learn(GROW_LISTS_AT) for _ in range(count)]
+
+
+def test_lists_begin_with_one_instruction_and_grow_by_one() -> None:
+    curriculum = ListCurriculum(4)
+    for longest in range(1, 4):
+        assert curriculum.lengths == (1, longest)
+        assert good_lists(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
+    assert curriculum.lengths == (1, 4)
+    assert not any(good_lists(curriculum, 3 * PATIENCE))
+    assert curriculum.lengths == (1, 4)
+
+
+def test_only_good_batches_in_a_row_make_lists_longer() -> None:
+    curriculum = ListCurriculum(4)
+    good_lists(curriculum, PATIENCE - 1)
+    assert not curriculum.learn(GROW_LISTS_AT - 0.01)
+    assert good_lists(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
+
+
+def test_lists_of_one_stay_if_nothing_longer_is_wanted() -> None:
+    curriculum = ListCurriculum(1)
+    assert not any(good_lists(curriculum, 2 * PATIENCE))
+    assert curriculum.lengths == (1, 1)
+
+
+@pytest.mark.parametrize("batches", [1, PATIENCE, PATIENCE + 2])
+def test_lists_go_on_where_they_stopped(batches: int) -> None:
+    curriculum, other = ListCurriculum(4), ListCurriculum(4)
+    good_lists(curriculum, batches)
+    other.restore(curriculum.facts())
+    assert other.lengths == curriculum.lengths
+    assert good_lists(other, PATIENCE) == good_lists(curriculum, PATIENCE)

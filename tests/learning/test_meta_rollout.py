@@ -1,0 +1,229 @@
+"""Rollouts of lists: frames that line up, what is counted, going on, and nothing privileged."""
+
+from dataclasses import fields, replace
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from errands.agents.hierarchy import Hierarchy
+from errands.agents.meta import Decision, MetaInput, MetaNetwork, MetaState, bags_of_words
+from errands.agents.skill import SkillNetwork, build_skill
+from errands.learning.meta_rollout import MetaFrames, MetaRollout, MetaStatistics
+from errands.worlds.spec import WORLDS
+from errands.worlds.vector import TaskSource, Worlds, list_tasks
+from twins.meta import FORMS, randomised
+
+COUNT, STEPS, LIMIT, LONGEST, SEED = 6, 5, 7, 3, 1000
+SKILLS = {
+    "grid": SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7),
+    "block": SkillNetwork(world="block", objects=7, actions=9, embedding=6, factors=7, lstm=9),
+}
+PER_WORLD = [
+    field.name for field in fields(MetaFrames) if field.name not in ("given", "decision", "before")
+]
+
+
+def agent_of(network: MetaNetwork) -> Hierarchy:
+    """Untrained, with a skill that says "finished" now and then."""
+    meta = randomised(network)
+    torch.manual_seed(1)
+    if network.flat:
+        return Hierarchy(meta, None)
+    skill = build_skill(SKILLS[network.world]).eval()
+    with torch.no_grad():
+        skill.termination.weight.normal_(std=3.0)
+    return Hierarchy(meta, skill)
+
+
+def tasks_of(world: str) -> TaskSource:
+    return replace(list_tasks(WORLDS[world], "train", (1, LONGEST)), step_limit=LIMIT)
+
+
+def rollout_of(agent: Hierarchy, seed: int = SEED, kind: type[Worlds] = Worlds) -> MetaRollout:
+    spec = WORLDS[agent.meta.network.world]
+    worlds = kind(spec, COUNT, tasks_of(spec.name), spec.forgiving)
+    worlds.seed(seed)
+    return MetaRollout(worlds, STEPS, agent)
+
+
+class Sealed(Worlds):
+    """Worlds that keep to themselves what no agent may see."""
+
+    @property
+    def privileged(self) -> NoReturn:
+        raise AssertionError("the true state was looked at")
+
+    privileged_goals = privileged
+
+    def privileged_subtasks(self, *_: Any) -> NoReturn:
+        raise AssertionError("the true instruction was looked at")
+
+    plan_subtasks = plan_lists = privileged_subtasks
+
+
+def nearly(one: Tensor, other: Tensor) -> bool:
+    """Batches of another size are summed in another order."""
+    return torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+@pytest.mark.parametrize("form", ["dynamic", "long", "short", "flat", "block", "block, flat"])
+@torch.no_grad()
+def test_a_batch_holds_what_a_network_needs_to_decide_again(form: str, soft: bool) -> None:
+    """Stepped through the frames, from the state beside them, it says exactly what it said."""
+    agent = agent_of(FORMS[form])
+    rollout = rollout_of(agent, kind=Sealed)
+    random = torch.Generator().manual_seed(0)
+    for _ in range(3):
+        frames, _ = rollout.collect(agent, random, soft=soft)
+        some = frames.worlds(torch.tensor([4, 0]))
+        for part, same in ((frames, torch.equal), (some, nearly)):
+            state = MetaState(*(item[0] for item in part.before))
+            for t in range(STEPS):
+                before = [item[t] for item in part.before]
+                assert all(same(a, b) for a, b in zip(state, before, strict=True))
+                given = MetaInput(*(item[t] for item in part.given))
+                decided = Decision(*(item[t] for item in part.decision))
+                thought, state = agent.meta.step(given, state, soft=soft, decided=decided)
+                assert same(thought.log_probability, part.log_probabilities[t])
+                assert same(thought.value, part.values[t])
+        assert torch.equal(frames.next_values[:-1], frames.values[1:])
+    assert frames.log_probabilities.min() < -0.1
+
+
+class Story:
+    """Several batches, with their frames one after another."""
+
+    def __init__(self, batches: int = 5) -> None:
+        agent = agent_of(FORMS["dynamic"])
+        rollout = rollout_of(agent)
+        random = torch.Generator().manual_seed(0)
+        told = [rollout.collect(agent, random, soft=False) for _ in range(batches)]
+        self.batches = [frames for frames, _ in told]
+        self.statistics = [statistics for _, statistics in told]
+        self.times = batches * STEPS
+
+    def whole(self, name: str) -> Tensor:
+        return torch.cat([getattr(frames, name) for frames in self.batches])
+
+    def given(self, name: str) -> Tensor:
+        return torch.cat([getattr(frames.given, name) for frames in self.batches])
+
+
+@pytest.fixture(scope="module")
+def story() -> Story:
+    return Story()
+
+
+def test_frames_tell_episodes_in_order(story: Story) -> None:
+    """A plain walk through each world's frames: begin, run, end once, begin again."""
+    begins, masks, bags = story.given("begins"), story.given("mask"), story.given("bags")
+    finished = story.given("finished")
+    running, done, ended = (story.whole(name) for name in ("running", "done", "ended"))
+    rewards = story.whole("rewards")
+    assert ended.any()
+    assert finished.any()
+    for world in range(COUNT):
+        expect_begin, expect_last, steps = True, False, 0
+        for t in range(story.times):
+            assert begins[t, world] == expect_begin
+            assert running[t, world] != expect_last
+            if expect_begin:
+                steps = 0
+                assert not finished[t, world]
+            else:  # the list stays the same
+                assert torch.equal(masks[t, world], masks[t - 1, world])
+                assert torch.equal(bags[t, world], bags[t - 1, world])
+            if expect_last:  # nothing is decided any more, and nothing paid
+                assert not done[t, world]
+                assert not ended[t, world]
+                assert rewards[t, world] == 0
+                expect_begin, expect_last = True, False
+                continue
+            steps += 1
+            assert ended[t, world] == (done[t, world] or steps == LIMIT)
+            expect_begin, expect_last = False, bool(ended[t, world])
+
+
+def test_frames_are_what_single_worlds_go_through(story: Story) -> None:
+    """Each world again by itself: lists and pictures of every episode's first frame."""
+    images, begins, bags = (story.given(name) for name in ("image", "begins", "bags"))
+    for world in range(COUNT):
+        alone = Worlds(WORLDS["grid"], 1, tasks_of("grid"), WORLDS["grid"].forgiving)
+        alone.seed(SEED + world)
+        alone.reset()
+        assert begins[0, world]
+        assert torch.equal(images[0, world], torch.from_numpy(alone.images[0]))
+        words = bags_of_words(torch.from_numpy(alone.tokens), FORMS["dynamic"].words)
+        assert torch.equal(bags[0, world], words[0])
+
+
+def test_statistics_count_every_episode_once(story: Story) -> None:
+    returns = torch.zeros(COUNT)
+    for frames, statistics in zip(story.batches, story.statistics, strict=True):
+        rewards = []
+        for t in range(STEPS):
+            returns = torch.where(frames.given.begins[t], 0.0, returns) + frames.rewards[t]
+            rewards += returns[frames.ended[t]].tolist()
+        assert statistics.episodes == len(rewards)
+        if rewards:
+            assert statistics.reward == pytest.approx(np.mean(rewards), abs=1e-5)
+            assert statistics.success == pytest.approx(frames.done.sum().item() / len(rewards))
+        for name in ("success", "completed", "caught", "updates", "updates_at_end", "stays"):
+            assert 0 <= getattr(statistics, name) <= 1
+    assert sum(statistics.episodes for statistics in story.statistics) >= COUNT
+
+
+def test_a_batch_without_an_ended_episode_has_statistics() -> None:
+    agent = agent_of(FORMS["long"])
+    frames, statistics = rollout_of(agent).collect(agent, torch.Generator(), soft=True)
+    assert not frames.ended.any()
+    assert (statistics.episodes, statistics.success, statistics.reward) == (0, 0.0, 0.0)
+    assert (statistics.completed, statistics.caught) == (0.0, 0.0)
+    assert statistics.updates == 0.0  # Long's gate is closed while a subtask runs
+    assert statistics.updates_at_end in (0.0, 1.0)
+
+
+def frames_equal(one: MetaFrames, other: MetaFrames) -> None:
+    for name in PER_WORLD:
+        assert torch.equal(getattr(one, name), getattr(other, name)), name
+    for name in ("given", "decision", "before"):
+        pairs = zip(getattr(one, name), getattr(other, name), strict=True)
+        assert all(torch.equal(a, b) for a, b in pairs), name
+
+
+@pytest.mark.parametrize("form", ["dynamic", "flat", "block", "block, flat"])
+def test_a_snapshot_goes_on_exactly(form: str) -> None:
+    agent = agent_of(FORMS[form])
+    rollout, random = rollout_of(agent), torch.Generator().manual_seed(0)
+    for _ in range(2):
+        rollout.collect(agent, random, soft=False)
+    snapshot, state = rollout.snapshot(), random.get_state()
+    expected: list[tuple[MetaFrames, MetaStatistics]] = [
+        rollout.collect(agent, random, soft=False) for _ in range(2)
+    ]
+    other = rollout_of(agent, seed=77)
+    other.restore(snapshot)
+    random.set_state(state)
+    for frames, statistics in expected:
+        again, counted = other.collect(agent, random, soft=False)
+        assert counted == statistics
+        frames_equal(again, frames)
+
+
+def test_some_worlds_of_a_batch(story: Story) -> None:
+    frames, index = story.batches[1], torch.tensor([4, 0])
+    part = frames.worlds(index)
+    for name in PER_WORLD:
+        assert torch.equal(getattr(part, name), getattr(frames, name)[:, [4, 0]])
+    for name in ("given", "decision", "before"):
+        for some, all_of_them in zip(getattr(part, name), getattr(frames, name), strict=True):
+            assert torch.equal(some, all_of_them[:, [4, 0]])
+
+
+def test_frames_keep_what_was_seen_and_not_the_worlds_buffers(story: Story) -> None:
+    images = story.given("image")
+    assert len({image.numpy().tobytes() for image in images[:, 0]}) > 3

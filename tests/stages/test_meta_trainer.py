@@ -1,0 +1,402 @@
+"""Learning to execute lists: three stages in order, their worlds, and going on exactly."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from errands.agents.load import load, load_hierarchy
+from errands.agents.meta import MetaController
+from errands.agents.skill import SkillNetwork, build_skill
+from errands.config import MetaAgent, MetaTraining, World, meta_training
+from errands.learning.checkpoint import save_agent
+from errands.learning.curriculum import PATIENCE, SMALLEST
+from errands.learning.meta_rollout import MetaFrames
+from errands.stages import journal
+from errands.stages.meta import MetaTrainer, meta_losses, think_again
+from errands.worlds.spec import GRID, MAP_SIZE
+from twins.training import ITERATION, assert_same, everything, tiny_meta
+
+STAGES = ["soft, forgiving"] * 2 + ["soft"] * 2 + ["hard"] * 2
+LENGTH = len(STAGES)
+
+
+@pytest.fixture(scope="module")
+def block_skill(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of an untrained skill for the block world."""
+    folder = tmp_path_factory.mktemp("block") / "skill"
+    torch.manual_seed(0)
+    network = SkillNetwork(world="block", objects=7, actions=9, embedding=6, factors=7, lstm=9)
+    save_agent(folder, build_skill(network), {"kind": "skill", "network": asdict(network)})
+    return str(folder)
+
+
+def iterated(training: MetaTraining, iterations: int) -> MetaTrainer:
+    trainer = MetaTrainer(training)
+    for _ in range(iterations):
+        trainer.iterate()
+    return trainer
+
+
+class Uninterrupted:
+    """A whole run, what it was after every iteration, and its checkpoints."""
+
+    def __init__(self, training: MetaTraining, folder: Path) -> None:
+        self.trainer = MetaTrainer(training)
+        self.folder = folder
+        self.reports, self.states = [], [everything(self.trainer)]
+        while not self.trainer.finished:
+            self.reports.append(self.trainer.iterate())
+            self.trainer.save(folder / str(self.trainer.iteration))
+            self.states.append(everything(self.trainer))
+
+
+@pytest.fixture(scope="module")
+def dynamic(tmp_path_factory: pytest.TempPathFactory) -> Uninterrupted:
+    return Uninterrupted(tiny_meta(), tmp_path_factory.mktemp("dynamic"))
+
+
+@pytest.mark.parametrize("stop", range(1, LENGTH))
+def test_stopped_and_resumed_is_the_same_as_never_stopped(
+    dynamic: Uninterrupted, stop: int
+) -> None:
+    """Whether it stopped within a stage or between two of the three."""
+    torch.manual_seed(99)  # whatever the new process has done before
+    resumed = MetaTrainer(tiny_meta())
+    assert resumed.resume(dynamic.folder / str(stop)) == []
+    for k in range(stop, min(stop + 2, LENGTH)):
+        assert_same_tensors(everything(resumed), dynamic.states[k])
+        assert resumed.iterate().losses == dynamic.reports[k].losses
+    assert_same_tensors(everything(resumed), dynamic.states[k + 1])
+
+
+def assert_same_tensors(
+    tensors: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]
+) -> None:
+    assert tensors.keys() == expected.keys()
+    for key, value in expected.items():
+        assert torch.equal(tensors[key], value), key
+
+
+OTHERS: list[tuple[World, MetaAgent]] = [
+    ("grid", "long"),
+    ("grid", "short"),
+    ("grid", "flat"),
+    ("block", "dynamic"),
+    ("block", "flat"),
+]
+
+
+@pytest.mark.parametrize(("world", "agent"), OTHERS)
+def test_every_agent_goes_on_exactly(
+    world: World, agent: MetaAgent, block_skill: str, tmp_path: Path
+) -> None:
+    """Stopped within its hard stage, which comes at once here."""
+    skill = block_skill if world == "block" else ""
+    training = tiny_meta(world, agent, skill)
+    soft, _, hard = training.stages
+    stages = replace(soft, frames=ITERATION), replace(hard, frames=9 * ITERATION)
+    training = replace(training, stages=stages, validate_every=100 * ITERATION)
+    stopped = iterated(training, 2)
+    stopped.save(tmp_path)
+    before = everything(stopped)
+    reports = [stopped.iterate()]
+    resumed = MetaTrainer(training)
+    resumed.resume(tmp_path)
+    assert_same_tensors(everything(resumed), before)
+    reports.append(resumed.iterate())
+    assert_same(resumed, stopped)
+    assert reports[0].losses == reports[1].losses
+    assert ("analogy" in reports[0].losses) == (agent != "flat")
+    assert ("updates" in reports[0].losses) == (agent == "dynamic")
+    assert all(np.isfinite(value) for value in reports[0].losses.values())
+
+
+def test_stages_follow_one_another(dynamic: Uninterrupted) -> None:
+    reports = dynamic.reports
+    assert [report.stage for report in reports] == STAGES
+    assert [report.frames for report in reports] == [k * ITERATION for k in range(1, LENGTH + 1)]
+    looked = [report.frames // ITERATION for report in reports if report.validation]
+    assert looked == [3, 6]
+    for report in reports:
+        assert {"policy", "value", "entropy", "updates", "analogy"} == set(report.losses)
+        assert report.rollout["longest"] == 1
+    expected = [
+        stage.rate(share) for stage in dynamic.trainer.training.stages for share in (0, 0.5)
+    ]
+    assert [report.learning_rate for report in reports] == pytest.approx(expected)
+
+
+def test_saving_and_validating_change_nothing(dynamic: Uninterrupted) -> None:
+    plain = iterated(tiny_meta(validate_every=100 * ITERATION), 4)
+    assert_same_tensors(everything(plain), dynamic.states[4])
+
+
+def test_seeds_make_the_difference(dynamic: Uninterrupted) -> None:
+    other = everything(MetaTrainer(tiny_meta(seed=1)))
+    assert_same_tensors(everything(MetaTrainer(tiny_meta())), dynamic.states[0])
+    for key in ("model words", "rollout worlds.images"):
+        assert not torch.equal(other[key], dynamic.states[0][key])
+
+
+def test_the_skill_is_fixed() -> None:
+    trainer = MetaTrainer(tiny_meta())
+    assert trainer.skill is not None
+    before = {key: value.clone() for key, value in trainer.skill.state_dict().items()}
+    trainer.iterate()
+    assert not trainer.skill.training
+    assert all(torch.equal(before[key], v) for key, v in trainer.skill.state_dict().items())
+    optimized = {id(p) for group in trainer.optimizer.param_groups for p in group["params"]}
+    assert not optimized & {id(p) for p in trainer.skill.parameters()}
+
+
+def test_without_analogy_there_is_no_such_term() -> None:
+    assert "analogy" not in iterated_once(tiny_meta(analogy=False))
+    assert "analogy" in iterated_once(tiny_meta())
+
+
+def iterated_once(training: MetaTraining) -> Any:
+    return MetaTrainer(training).iterate().losses
+
+
+# Worlds of the stages
+
+
+def succeed(trainer: MetaTrainer, success: float) -> None:
+    """Make every batch's episodes count as done so often."""
+    collect = trainer.rollout.collect
+
+    def flattered(*arguments: Any, **options: Any) -> Any:
+        frames, statistics = collect(*arguments, **options)
+        return frames, replace(statistics, success=success)
+
+    trainer.rollout.collect = flattered  # type: ignore[method-assign]
+
+
+def curious(**changes: Any) -> MetaTraining:
+    """Long enough in its first stage for every list, and not at all busy."""
+    few = {"steps": 2, "worlds": 4, "minibatch": 4, "epochs": 1, "validate_every": 10**9}
+    training = tiny_meta(**few, **changes)
+    frames = 8 * (3 * PATIENCE + 2), 16, 10**6
+    pairs = zip(training.stages, frames, strict=True)
+    return replace(training, stages=tuple(replace(stage, frames=n) for stage, n in pairs))
+
+
+def test_success_makes_lists_longer_and_maps_larger_and_stages_change_the_world() -> None:
+    assert GRID.event is not None
+    trainer = MetaTrainer(curious())
+    succeed(trainer, 1.0)
+    worlds = trainer.rollout.worlds
+    assert worlds.longest == 4
+    told: list[tuple[Any, ...]] = []
+    names = []
+    for _ in range(3 * PATIENCE + 6):
+        tasks = worlds.tasks
+        often = float(worlds.rules["event_probability"][0]) / GRID.event.probability
+        told.append((tasks.lengths, tasks.step_limit, worlds.setting.sizes, round(often, 3)))
+        assert worlds.setting.forgiving == (len(told) <= 3 * PATIENCE + 2)
+        names.append(trainer.iterate().stage)
+    lessons = [told[k] for k in range(0, 3 * PATIENCE + 1, PATIENCE)]
+    limit = GRID.step_limit(4, "train")
+    assert lessons == [
+        ((1, 1), limit // 4, (SMALLEST, SMALLEST), 3.0),
+        ((1, 2), limit // 2, (SMALLEST, SMALLEST + 1), 2.333),
+        ((1, 3), 3 * limit // 4, (SMALLEST, SMALLEST + 2), 1.667),
+        ((1, 4), limit, (SMALLEST, MAP_SIZE), 1.0),
+    ]
+    for k in range(3 * PATIENCE):
+        assert told[k] == lessons[k // PATIENCE]
+    assert names[-4:] == ["soft", "soft", "hard", "hard"]
+    assert told[-4:] == [((4, 4), limit, GRID.lists.sizes, 1.0)] * 4
+    assert worlds.setting == GRID.lists
+
+
+def test_without_success_lists_stay_short_until_the_stage_is_over() -> None:
+    trainer = MetaTrainer(curious())
+    succeed(trainer, 0.5)
+    while trainer.stage()[1].curriculum:
+        assert trainer.rollout.worlds.tasks.lengths == (1, 1)
+        trainer.iterate()
+    assert trainer.rollout.worlds.tasks.lengths == (4, 4)
+
+
+def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
+    trainer = MetaTrainer(curious())
+    succeed(trainer, 1.0)
+    for _ in range(PATIENCE + 1):
+        trainer.iterate()
+    trainer.save(tmp_path)
+    resumed = MetaTrainer(curious())
+    assert resumed.rollout.worlds.tasks.lengths == (1, 1)
+    resumed.resume(tmp_path)
+    assert resumed.curriculum.facts() == {"reached": 2, "good_batches": 1}
+    assert resumed.rollout.worlds.tasks == trainer.rollout.worlds.tasks
+    assert resumed.rollout.worlds.setting == trainer.rollout.worlds.setting
+
+
+def test_lists_of_the_first_episodes_are_as_short_as_the_curriculum_wants() -> None:
+    trainer = MetaTrainer(tiny_meta())
+    assert (trainer.rollout.worlds.mask.sum(axis=1) == 1).all()
+
+
+# The objective
+
+
+@pytest.fixture(scope="module")
+def batches() -> dict[str, tuple[MetaTrainer, MetaFrames]]:
+    told = {}
+    for agent in ("dynamic", "long", "flat"):
+        trainer = MetaTrainer(tiny_meta(agent=agent, steps=6))
+        trainer.meta.eval()
+        for _ in range(3):
+            frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=False)
+        told[agent] = trainer, frames
+    return told
+
+
+@pytest.mark.parametrize("agent", ["dynamic", "long", "flat"])
+def test_thinking_again_of_hard_updates_frame_by_frame_is_the_same_as_step_by_step(
+    batches: dict[str, tuple[MetaTrainer, MetaFrames]], agent: str
+) -> None:
+    trainer, frames = batches[agent]
+    with torch.no_grad():
+        thought = think_again(trainer.meta, frames, soft=False)
+    torch.testing.assert_close(thought.log_probability, frames.log_probabilities)
+    torch.testing.assert_close(thought.value, frames.values)
+    assert thought.pointer.shape == (6, 8, 4)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_terms_of_the_objective_on_the_batch_that_was_just_met(soft: bool) -> None:
+    """Nothing has changed yet, so the policy's ratio is one everywhere."""
+    training = tiny_meta(steps=20)
+    trainer = MetaTrainer(training)
+    meta = trainer.meta.eval()
+    frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=soft)
+    running = frames.running
+    assert not running.all()
+    random = torch.Generator().manual_seed(0)
+    advantages, returns = (torch.randn(running.shape, generator=random) for _ in range(2))
+    objective = {"soft": soft, "entropy_weight": 0.5}
+    terms = meta_losses(meta, frames, advantages, returns, training, **objective)
+    thought = think_again(meta, frames, soft=soft)
+    expected = {
+        "policy": -advantages[running].mean(),
+        "value": training.value * (frames.values - returns)[running].square().mean(),
+        "entropy": -0.5 * thought.entropy[running].mean(),
+        "updates": training.update_penalty * thought.update[running].mean(),
+    }
+    assert terms.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(terms[name], value, rtol=1e-4, atol=1e-5)
+    # Where nothing was decided, nothing counts.
+    noise = torch.where(running, 0.0, 99.0)
+    arguments = frames, advantages + noise, returns + noise, training
+    for name, value in meta_losses(meta, *arguments, **objective).items():
+        torch.testing.assert_close(value, terms[name])
+
+
+def test_what_paid_becomes_likelier() -> None:
+    """Actor-critic on one batch, where an advantage is given to one verb."""
+    training = tiny_meta(network=replace(tiny_meta().network, noise=0.0))
+    trainer = MetaTrainer(training)
+    frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=True)
+    verbs = frames.decision.g[..., 0]
+    advantages = torch.where(verbs == 1, 1.0, -1.0)
+
+    def chance() -> float:
+        with torch.no_grad():
+            return think_again(trainer.meta, frames, soft=True).log_probability[verbs == 1].mean()
+
+    before = chance()
+    trainer.set_rate(1e-2)
+    for _ in range(5):
+        objective = {"soft": True, "entropy_weight": 0.0}
+        terms = meta_losses(trainer.meta, frames, advantages, frames.values, training, **objective)
+        trainer.minimise({"policy": terms["policy"]})
+    assert chance() > before
+
+
+# Whole runs
+
+
+def run(training: MetaTraining, folder: Path) -> MetaTrainer:
+    return journal.train(
+        lambda: MetaTrainer(training),
+        training,
+        folder,
+        on_report=lambda trainer, report: None,
+        on_message=lambda text: None,
+    )
+
+
+def test_the_block_worlds_debug_preset_runs_end_to_end(block_skill: str, tmp_path: Path) -> None:
+    """Only shorter and smaller: three stages, a validation, and an agent that acts."""
+    training = tiny_meta("block", "dynamic", block_skill, validate_every=10**9)
+    assert training.stages[-1].soft is False
+    trainer = run(training, tmp_path)
+    assert trainer.iteration == LENGTH
+    agent = load_hierarchy(tmp_path)
+    assert agent.description["soft"] is False
+    assert agent.meta.network == training.network
+    worlds = trainer.rollout.worlds
+    seen = {"image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask}
+    trace, _ = agent.act(seen)
+    assert trace.action.shape == (8,)
+    assert trace.action.max() < worlds.actions
+
+
+def test_what_is_kept_says_how_it_was_validated(tmp_path: Path) -> None:
+    """The last iteration of a soft stage is still soft, though what comes next is hard."""
+    training = tiny_meta(validate_every=10**9)
+    _, soft, hard = training.stages
+    training = replace(training, stages=(replace(soft, frames=ITERATION), hard))
+    trainer = MetaTrainer(training)
+    for is_soft in (True, False):
+        trainer.iterate()
+        assert trainer.description()["soft"] == is_soft
+    description = trainer.description()
+    assert (description["kind"], description["skill"]) == ("meta", "grid/skill-independent")
+    save_agent(tmp_path, trainer.average, description)
+    again = load(tmp_path)
+    assert isinstance(again.meta, MetaController)
+    assert again.meta.network == training.network
+
+
+# Presets
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
+    paper = meta_training(world, "dynamic", "paper")
+    assert (paper.discount, paper.trace, paper.optimizer) == (0.99, 0.96, "rmsprop")
+    assert paper.worlds == paper.minibatch == 16 * 32
+    assert (paper.epochs, paper.averaging, paper.network.noise) == (1, 0.0, 0.0)
+    network = paper.network
+    assert (network.hidden, network.sentence, network.condition) == (256, 256, 256)
+    assert (network.conv1, network.view, network.head_start) == (3, "pooled", False)
+    assert (network.glance, network.told) == (False, False)
+    rates = [(stage.learning_rate, stage.entropy) for stage in paper.stages]
+    assert rates == [(2.5e-4, 0.015), (1e-4, 0.0), (1e-4, 0.0)]
+    assert [stage.soft for stage in paper.stages] == [True, True, False]
+    assert [stage.forgiving for stage in paper.stages] == [True, False, False]
+    iterations = [stage.frames // paper.frames_per_iteration for stage in paper.stages]
+    expected = [150_000, 25_000, 25_000] if world == "grid" else [15_000, 5_000, 5_000]
+    assert iterations == expected
+    assert paper.update_penalty == (1e-4 if world == "grid" else 1e-3)
+
+
+def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
+    networks = {
+        agent: meta_training("grid", agent).network
+        for agent in ("dynamic", "long", "short", "flat")
+    }
+    dynamic = networks["dynamic"]
+    assert networks["long"] == replace(dynamic, gate="at-termination")
+    assert networks["short"] == replace(dynamic, gate="every-step")
+    assert networks["flat"] == replace(dynamic, gate="every-step", flat=True)
+    assert meta_training("grid", "long", analogy=False).name == "grid/long-no-analogy"
+    assert {meta_training("grid", agent).skill for agent in networks} == {"grid/skill-independent"}
