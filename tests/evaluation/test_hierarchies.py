@@ -1,0 +1,89 @@
+"""Trained agents as policies: state is handed on, chance is seeded, and the shipped one works."""
+
+import numpy as np
+import pytest
+import torch
+
+from errands.agents.hierarchy import Hierarchy, HierarchyState
+from errands.agents.load import shipped_agents
+from errands.agents.skill import SkillNetwork, build_skill
+from errands.evaluation.episodes import (
+    InstructionTest,
+    evaluate_instructions,
+    run_episodes,
+    watch_episode,
+)
+from errands.evaluation.hierarchies import HierarchyPolicy
+from errands.worlds.gym import instruction_worlds
+from errands.worlds.vector import Worlds
+from twins.meta import FORMS, randomised
+
+
+def agent_of(form: str = "dynamic") -> Hierarchy:
+    """Untrained; it finishes hardly anything."""
+    meta = randomised(FORMS[form])
+    torch.manual_seed(1)
+    network = SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7)
+    return Hierarchy(meta, None if meta.network.flat else build_skill(network).eval())
+
+
+def worlds_of(count: int = 3) -> Worlds:
+    worlds = instruction_worlds("grid", count, length=2, step_limit=12)
+    worlds.seed(0)
+    worlds.reset()
+    return worlds
+
+
+def test_a_policy_hands_the_agents_state_on() -> None:
+    agent, worlds = agent_of(), worlds_of()
+    policy = HierarchyPolicy(agent, seed=4)
+    assert policy.trace is None
+    state: HierarchyState | None = None
+    random = torch.Generator().manual_seed(4)
+    for _ in range(6):
+        seen = {"image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask}
+        expected, state = agent.act(seen, state, random=random)
+        actions = policy.act(worlds)
+        assert policy.trace is not None
+        for one, other in zip(policy.trace, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(actions, expected.action)
+        worlds.step(actions)
+
+
+@pytest.mark.parametrize("form", ["dynamic", "flat"])
+def test_episodes_run_to_their_end_and_again_the_same(form: str) -> None:
+    agent = agent_of(form)
+    ran, again, other = (
+        run_episodes(worlds_of(8), HierarchyPolicy(agent, seed=seed)) for seed in (0, 0, 1)
+    )
+    assert (ran.steps <= 12).all()
+    np.testing.assert_array_equal(ran.reward, again.reward)
+    assert not np.array_equal(ran.reward, other.reward)
+
+
+def test_soft_updates_are_there_for_comparison() -> None:
+    for soft in (True, False):
+        policy, worlds = HierarchyPolicy(agent_of(), soft=soft), worlds_of()
+        for _ in range(4):
+            worlds.step(policy.act(worlds))
+        assert policy.trace is not None
+        between = (policy.trace.pointer > 0) & (policy.trace.pointer < 1)
+        assert between.any() == soft
+
+
+def test_what_an_agent_thinks_is_told_step_by_step() -> None:
+    steps = list(watch_episode(worlds_of(1), HierarchyPolicy(agent_of())))
+    assert len(steps) == 12 or steps[-1].progress == 2
+    for step in steps:
+        assert step.thought is not None
+        assert len(step.thought.pointer) == 2
+        assert step.thought.subtask.split()[0] in ("visit", "pick", "transform")
+
+
+@pytest.mark.skipif("grid/dynamic" not in shipped_agents(), reason="not shipped yet")
+def test_the_shipped_agent_executes_lists_of_four() -> None:
+    test = InstructionTest("dynamic", "grid", split="train", length=4, episodes=200)
+    measured = evaluate_instructions(test)
+    assert measured["success"]["mean"] >= 0.95
+    assert measured["caught"] > 0.1  # it interrupts what it does for enemies
