@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from errands.agents import load as agents
+from errands.agents.hierarchy import Hierarchy
 from errands.cli import main
 from twins.untrained import save_untrained, ship_untrained
 
@@ -97,6 +98,7 @@ def test_a_run_of_ones_own(agent: str, tmp_path: Path, capsys: pytest.CaptureFix
         "preset": "debug",
         "analogy": True,
         "seed": 0,
+        "soft": False,
         "frames": 1000,
         "seconds": 90.0,
     }
@@ -106,17 +108,27 @@ def test_a_run_of_ones_own(agent: str, tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_soft_updates_are_asked_for_or_what_an_agent_learned(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    acted: list[bool] = []
+    act = Hierarchy.act
+
+    def noted(self: Hierarchy, *observed: Any, soft: bool, **options: Any) -> Any:
+        acted.append(soft)
+        return act(self, *observed, soft=soft, **options)
+
+    monkeypatch.setattr(Hierarchy, "act", noted)
     save_untrained(tmp_path / "hard")
     save_untrained(tmp_path / "soft", soft=True)
-    records = []
-    for options in (["hard"], ["hard", "--soft"], ["soft"]):
+    told = []
+    for options, expected in ((["hard"], False), (["hard", "--soft"], True), (["soft"], True)):
+        acted.clear()
         weights = str(tmp_path / options[0])
-        assert main([*FEW, "--weights", weights, *options[1:], "--json", "-"]) == 0
-        records.append(json.loads(capsys.readouterr().out))
-    assert [record["soft"] for record in records] == [False, True, True]
-    assert records[1]["reward"] == records[2]["reward"] != records[0]["reward"]
+        assert main([*FEW, "--weights", weights, *options[1:], "--length", "1", "--json", "-"]) == 0
+        record = json.loads(capsys.readouterr().out)
+        told.append((record["soft"], record["training"]["soft"]))
+        assert set(acted) == {expected}
+    assert told == [(False, False), (True, False), (True, True)]
 
 
 def test_shipped_agents_go_by_name(

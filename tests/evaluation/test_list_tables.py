@@ -53,20 +53,22 @@ def test_most_episodes_win() -> None:
 
 
 def test_variants_are_told_apart_by_how_they_were_trained() -> None:
+    training = list_record("dynamic", "seen", 20, soft=True)["training"]
     records = [
-        list_record(
-            "dynamic-soft",
-            "seen",
-            20,
-            training=list_record("dynamic", "seen", 20)["training"],
-            soft=True,
-        ),
+        list_record("dynamic-soft", "seen", 20, training=training, soft=True),
+        list_record("dynamic", "seen", 20, run_soft=True),
         list_record("dynamic", "seen", 20, analogy=False),
         list_record("dynamic", "seen", 20),
         list_record("shortest-path", "seen", 20),
     ]
     names = [variant.name for variant in variants(records)]
-    assert names == ["shortest-path", "dynamic, no analogy", "dynamic, soft", "dynamic"]
+    assert names == [
+        "shortest-path",
+        "dynamic, no analogy",
+        "dynamic, soft",
+        "dynamic, hard but run softly",
+        "dynamic",
+    ]
 
 
 def test_ablations_stand_beside_the_earlier_version() -> None:
@@ -78,6 +80,8 @@ def test_ablations_stand_beside_the_earlier_version() -> None:
     assert soft[0] == "dynamic, soft"
     assert soft[4:6] == ("-16.24 (22.0%)", "-10.00 ±0.02 (90.0 ±1.0%)")
     assert hard[4:6] == ("-14.75 (40.3%)", "-")
+    (run_softly,) = ablation_table([list_record("dynamic", "unseen", 20, run_soft=True)]).rows
+    assert run_softly[4] == "-"  # theirs had learned nothing but soft updates
     assert hard[8:] == ("-9.51 (73.9%)", "-10.00 ±0.02 (90.0 ±1.0%)")
 
 

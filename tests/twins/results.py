@@ -4,7 +4,12 @@ from typing import Any
 
 
 def list_record(agent: str, split: str, length: int, **changed: Any) -> dict[str, Any]:
-    """One record; `seed`, `analogy` and `preset` go to the training of a trained agent."""
+    """One record; `seed`, `analogy` and `preset` go to the training of a trained agent.
+
+    `soft` is an agent that learned nothing else, `run_soft` one that did and is run softly.
+    """
+    soft = changed.pop("soft", False)
+    run_soft = changed.pop("run_soft", False)
     facts = {name: changed.pop(name) for name in ("seed", "analogy", "preset") if name in changed}
     trained = agent not in ("near-optimal", "shortest-path")
     record = {
@@ -21,10 +26,10 @@ def list_record(agent: str, split: str, length: int, **changed: Any) -> dict[str
         "length": length,
         "with_all": True,
         "forgiving": False,
-        "soft": False,
+        "soft": soft or run_soft,
         "episodes": 1000,
         "seed": 0,
     }
-    training = {"agent": agent, "preset": "fast", "analogy": True, "seed": 0}
+    training = {"agent": agent, "preset": "fast", "analogy": True, "seed": 0, "soft": soft}
     training |= {"frames": 12_000_000, "seconds": 7200.0, **facts}
     return record | ({"training": training} if trained else {}) | changed

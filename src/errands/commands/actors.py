@@ -92,7 +92,8 @@ def _trained(name: str, trained: "TrainedAgent", *, soft: bool) -> Actor:
 
     description = trained.description
     learned = description["training"]
-    soft = soft or bool(description.get("soft"))
+    learned_soft = bool(description.get("soft"))
+    soft = soft or learned_soft
     facts = {key: learned[key] for key in ("agent", "preset", "analogy", "seed")}
-    facts |= {key: description[key] for key in ("frames", "seconds")}
+    facts |= {"soft": learned_soft} | {key: description[key] for key in ("frames", "seconds")}
     return Actor(name, lambda worlds: HierarchyPolicy(trained, soft=soft), soft, facts)

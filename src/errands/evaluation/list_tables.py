@@ -19,7 +19,8 @@ class Variant:
     world: str
     agent: str
     analogy: bool = True
-    soft: bool = False
+    soft: bool = False  # it updates softly
+    learned_soft: bool = False  # and was trained no further than that
     preset: str = ""  # of a trained agent
     seed: int | None = None  # of its training
 
@@ -33,6 +34,7 @@ class Variant:
             training["agent"],
             training["analogy"],
             bool(record.get("soft")),
+            bool(training.get("soft")),
             training["preset"],
             training["seed"],
         )
@@ -40,14 +42,31 @@ class Variant:
     @property
     def name(self) -> str:
         """As a reader calls it."""
-        changes = ("" if self.analogy else ", no analogy") + (", soft" if self.soft else "")
-        return f"{self.agent}{changes}"
+        how = ("", ", hard but run softly", "", ", soft")[self.soft + 2 * self.learned_soft]
+        return f"{self.agent}{'' if self.analogy else ', no analogy'}{how}"
+
+    def published(
+        self, split: str, *, with_all: bool = True, forgiving: bool = False
+    ) -> published.Cell | None:
+        """The papers' cell. Their soft agent had not learned hard updates yet."""
+        if self.soft and not self.learned_soft:
+            return None
+        return published.lists(
+            self.world,
+            self.agent,
+            split,
+            with_all=with_all,
+            analogy=self.analogy,
+            soft=self.soft,
+            forgiving=forgiving,
+        )
 
     @property
-    def order(self) -> tuple[bool, int, bool, bool, str, int]:
+    def order(self) -> tuple[bool, int, bool, bool, bool, str, int]:
         place = ORDER.index(self.agent) if self.agent in ORDER else len(ORDER)
         is_block = self.world == "block"
-        return is_block, place, self.analogy, not self.soft, self.preset, self.seed or 0
+        kind = self.analogy, not self.learned_soft, not self.soft
+        return is_block, place, *kind, self.preset, self.seed or 0
 
 
 def variants(records: Iterable[Record]) -> list[Variant]:
@@ -95,8 +114,7 @@ def lists_table(records: Sequence[Record]) -> Table:
         used = []
         for split, length in COLUMNS:
             record = find(plain, variant, split, length)
-            theirs = published.lists(variant.world, variant.agent, split)
-            cells += (_theirs(theirs), _ours(record))
+            cells += (_theirs(variant.published(split)), _ours(record))
             used += [record] if record else []
         if used:
             rows.append((*_about(variant), *cells, _episodes(used), _hours(used)))
@@ -117,14 +135,7 @@ def ablation_table(records: Sequence[Record]) -> Table:
         for split, with_all in columns:
             record = find(usual, variant, split, TEST, with_all=with_all)
             found += [record] if record else []
-            theirs = published.lists(
-                "grid",
-                variant.agent,
-                split,
-                with_all=with_all,
-                analogy=variant.analogy,
-                soft=variant.soft,
-            )
+            theirs = variant.published(split, with_all=with_all)
             cells += (_theirs(theirs), _ours(record))
         if found:
             rows.append((variant.name, _seed(variant), *cells))
@@ -141,14 +152,7 @@ def forgiving_table(records: Sequence[Record]) -> Table | None:
     for variant in variants(forgiving):
         cells: tuple[str, ...] = ()
         for split, length in COLUMNS:
-            theirs = published.lists(
-                "grid",
-                variant.agent,
-                split,
-                analogy=variant.analogy,
-                soft=variant.soft,
-                forgiving=True,
-            )
+            theirs = variant.published(split, forgiving=True)
             ours = find(forgiving, variant, split, length, forgiving=True)
             cells += (_theirs(theirs), _ours(ours))
         rows.append((variant.name, _seed(variant), *cells))

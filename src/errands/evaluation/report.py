@@ -6,23 +6,24 @@ from errands.agents.load import load_hierarchy, load_skill, shipped_agents
 from errands.evaluation import errata, figures, list_figures, list_tables
 from errands.evaluation.document import Figure, Heading, Paragraph, Part, to_html, to_markdown
 from errands.evaluation.tables import Record, planner_table, read_records, skill_table
-from errands.evaluation.timeline import NEAR, record
+from errands.evaluation.timeline import EPISODES, NEAR, record
 from errands.learning.checkpoint import write_atomically
 from errands.worlds.spec import WORLDS
 
 TITLE = "Results"
-HEADER = """Made by `errands report` from the files beside it. Every cell has at least 1,000
-episodes, in worlds of test seeds that neither training nor the choice of weights has met; ± is
-the standard error."""
+HEADER = """Made by `errands report` from the files beside it. Episodes take place in worlds of
+test seeds, which neither training nor the choice of weights has met; ± is the standard error."""
+FEWEST = "Every cell has at least {episodes:,} episodes."
 LISTS = """Reward, and success in parentheses, of whole lists: training lists of 4 instructions,
 and seen and unseen ones of 20, five times as long as any that was trained. Every agent but flat
-commands the same skill, and every run is here, each seed in a row of its own; the paper's numbers
-on the grid are the mean of the 10 best of 20 runs. Weights were chosen on the validation split.
+commands the same skill. Each run that was measured has a row of its own; the paper's numbers on
+the grid are the mean of the 10 best of 20 runs. Weights were chosen on the validation split.
 Hours are of training, on two cores."""
 ABLATIONS = """What the parts are worth, on lists of 20: analogies in the meta controller, hard
 updates (a soft agent weighs everything by gate and shift, and decides nothing for good), and
-instructions with "all", which are loops. The paper's numbers are those of its earlier version
-where the paper itself has none."""
+instructions with "all", which are loops. "Soft" had learned no hard updates yet; "hard but run
+softly" had. The paper's numbers are those of its earlier version where the paper itself has
+none."""
 FORGIVING = """The same in the forgiving world, which puts a target back whenever it is
 missing."""
 CURVES = """By the length of the list, ours as solid lines, the paper's dashed (the first seed of
@@ -44,10 +45,14 @@ differs from `paper` on the grid, schedules aside."""
 
 def write_report(results: Path, out: Path) -> tuple[Path, Path]:
     """Write REPORT.md, its figures and report.html; returns the paths of both pages."""
-    parts: list[Part] = [Heading(TITLE, 1), _paragraph(HEADER)]
-    planners = read_records(results / "planners")
-    parts += _lists(read_records(results / "instructions"), planners, results, out)
-    parts += _skills(read_records(results / "skills"), results, out)
+    planners, lists, skills = (
+        read_records(results / name) for name in ("planners", "instructions", "skills")
+    )
+    episodes = [record["episodes"] for record in (*planners, *lists, *skills)]
+    fewest = FEWEST.format(episodes=min(episodes)) if episodes else ""
+    parts: list[Part] = [Heading(TITLE, 1), _paragraph(f"{HEADER} {fewest}")]
+    parts += _lists(lists, planners, results, out)
+    parts += _skills(skills, results, out)
     if planners:
         parts += [Heading("Hand-made policies"), _paragraph(PLANNERS), planner_table(planners)]
     parts += _errata()
@@ -99,18 +104,18 @@ def _interruptions(records: list[Record], out: Path) -> list[Part]:
         met = recording.interruptions()
         path = f"figures/timeline-{world}.png"
         list_figures.policy_timeline(recording.most_telling(), spec.event.object, out / path)
-        says = f"What {name} does and thinks, step by step, over a list of unseen instructions"
+        says = (
+            f"What {name} does and thinks, step by step, over a list of unseen instructions: of "
+            f"{EPISODES} episodes the shortest that did the whole list and caught one, or what "
+            "comes nearest to that"
+        )
         parts.append(Figure(path, says))
         if met:
-            object_name = spec.event.object
-            parts.append(
-                Paragraph(
-                    f"In 64 such episodes, one is within {NEAR} cells in {met.near:,} steps; in "
-                    f"{met.turned:.0%} of them the subtask is to transform {object_name}. While "
-                    f"that is the subtask the pointer stays where it is in {met.stayed:.1%} of the "
-                    f"steps, and {met.caught:.0%} of all are caught."
-                )
-            )
+            said = f"""In all {EPISODES} episodes, one is within {NEAR} cells in {met.near:,} steps;
+                in {met.turned:.0%} of them the subtask is to transform {spec.event.object}. While
+                that is the subtask the pointer stays where it is in {met.stayed:.1%} of the steps,
+                and {met.caught:.0%} of all are caught."""
+            parts.append(_paragraph(said))
     return parts if len(parts) > 1 else []
 
 

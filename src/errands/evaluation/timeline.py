@@ -14,6 +14,7 @@ from errands.worlds.gym import instruction_worlds, listed
 from errands.worlds.spec import MAP_SIZE, NOTHING
 from errands.worlds.vector import Worlds
 
+EPISODES = 64  # that are recorded, to find one that tells much
 NEAR = 3  # cells between agent and event, straight on and aside together
 
 
@@ -130,7 +131,7 @@ def record(
     *,
     split: str = "unseen",
     length: int = 10,
-    episodes: int = 64,
+    episodes: int = EPISODES,
     soft: bool = False,
 ) -> Recording:
     """Episodes of the first test worlds."""
