@@ -13,7 +13,7 @@ from errands.watch.choices import Cast
 from errands.watch.server import address, build_server, create_app, listen_on
 from twins.thinker import Thinker
 
-PATIENCE = 120  # seconds: no test waits so long, unless something is wrong
+PATIENCE = 300  # seconds: no test waits so long, unless something is wrong
 CAST: Cast = {
     world: {"dynamic": Thinker, **{name: agent_named(name) for name in PLANNERS}}
     for world in ("grid", "block")
