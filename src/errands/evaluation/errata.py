@@ -151,9 +151,21 @@ DEVIATIONS = (
     Deviation("lists", "entropy of gate and shift", "open", "a tenth of the subtask's weight"),
     Deviation(
         "lists",
+        "order of the stages",
+        "soft and forgiving, soft, hard",
+        "`fast`: hard and forgiving, hard; soft updates went astray in lists of two",
+    ),
+    Deviation(
+        "lists",
+        "penalty on updates",
+        "in the hard objective alone",
+        "in soft stages as well, where the gate is learned",
+    ),
+    Deviation(
+        "lists",
         "curriculum",
         "lists and maps grow, thresholds not given",
-        "lists grow from 1 to 4 at 80% success, maps from 7 to 10 with them; short lists get "
+        "lists grow from 1 to 4 at 90% success, maps from 7 to 10 with them; short lists get "
         "their share of the step limit",
     ),
     Deviation(
