@@ -22,9 +22,10 @@ def batch_of(training: SkillTraining) -> tuple[Skill, SkillFrames]:
     worlds = trainer.rollout.worlds
     worlds.change_tasks(replace(worlds.tasks, step_limit=3))
     worlds.reset()
-    frames, _ = trainer.rollout.collect(trainer.skill, trainer.sampling, teacher=True)
+    skill = trainer.skill.eval()  # without noise, as in training
+    frames, _ = trainer.rollout.collect(skill, trainer.sampling, teacher=True)
     assert not frames.running.all()
-    return trainer.skill.eval(), frames  # without noise
+    return skill, frames
 
 
 TRAINING = tiny(steps=12, termination=0.7, positive_weight=2.0, value=0.3)

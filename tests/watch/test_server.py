@@ -1,5 +1,6 @@
 """The server over real connections: it keeps its bounds, bears nonsense, and keeps pages apart."""
 
+import contextlib
 import json
 import threading
 import urllib.error
@@ -191,11 +192,12 @@ def test_ten_thousand_malformed_messages_leave_it_serving(server: str) -> None:
 
 def test_a_message_of_megabytes_closes_that_page_alone(server: str) -> None:
     with opened(server) as quiet, opened(server, max_size=None) as huge:
-        huge.connection.send("x" * 3_000_000)
+        with contextlib.suppress(ConnectionClosed):  # hung up on in the middle of it
+            huge.connection.send("x" * 3_000_000)
         with pytest.raises(ConnectionClosed) as closed:
             huge.next()
-        assert closed.value.rcvd is not None
-        assert closed.value.rcvd.code == 1009
+        # A server that hangs up while we are still sending may cut off its own last words.
+        assert closed.value.rcvd is None or closed.value.rcvd.code == 1009
         assert quiet.begin()["step"] == 0
 
 

@@ -124,6 +124,7 @@ export class Editor extends EventTarget {
       this.dispatchEvent(new Event("run"));
       return;
     }
+    if (event.key === "Escape") this.#typing = false; // nor words that are still on their way
     if (this.#words.hidden || event.ctrlKey || event.altKey || event.metaKey) return;
     const options = this.#words.children.length;
     if (event.key === "ArrowDown") this.#choose(this.#chosen < 0 ? 0 : this.#chosen + 1);
