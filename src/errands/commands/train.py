@@ -16,7 +16,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TrainSkill:
+class _Run:
+    """What every kind of training asks for."""
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    """The run's folder, made if needed."""
+    world: Literal["grid", "block"] = "grid"
+    """Where."""
+    preset: Literal["fast", "paper", "debug"] = "fast"
+    """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
+    seed: int = 0
+    """Of weights and worlds; training never meets a world of the test seeds."""
+    device: str = "cpu"
+    """Where the network computes: cpu, cuda, cuda:1, ..."""
+    threads: int = 0
+    """Threads to compute with; 0 takes what PyTorch chooses."""
+
+    def prepare(self) -> None:
+        """Find what is wrong with the options before anything is made, and choose the device."""
+        check_run(self.out, self.seed, self.threads)
+        choose_device(self.device, self.threads)
+
+
+@dataclass(frozen=True)
+class TrainSkill(_Run):
     """Learn a parameterized skill: one network for every subtask of a scenario.
 
     Distillation from teachers, then actor-critic with generalised advantages; analogies between
@@ -30,10 +53,6 @@ class TrainSkill:
       tensorboard --logdir runs
     """
 
-    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
-    """The run's folder, made if needed."""
-    world: Literal["grid", "block"] = "grid"
-    """Where."""
     scenario: Literal["independent", "object-dependent", "inter-extrapolation"] = "independent"
     """Which subtasks are held out, and how analogies reach them."""
     no_analogy: bool = False
@@ -41,20 +60,11 @@ class TrainSkill:
     teacher: Literal["planner", "rl", "none"] = "planner"
     """Who labels in distillation: the exact planner, a policy for each subtask that was trained by
     actor-critic first (grid only), or nobody: actor-critic alone."""
-    preset: Literal["fast", "paper", "debug"] = "fast"
-    """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
-    seed: int = 0
-    """Of weights and worlds; training never meets a world of the test seeds."""
-    device: str = "cpu"
-    """Where the network computes: cpu, cuda, cuda:1, ..."""
-    threads: int = 0
-    """Threads to compute with; 0 takes what PyTorch chooses."""
 
     def execute(self) -> int:
-        check_run(self.out, self.seed, self.threads)
         if self.teacher == "rl" and self.world != "grid":
             raise Problem("--teacher rl is there for --world grid only; take planner or none")
-        choose_device(self.device, self.threads)
+        self.prepare()
         from errands.config import skill_training
         from errands.stages.skill import SkillTrainer
 
@@ -79,13 +89,12 @@ def _tell_skill(report: "Report") -> str:
 
 
 @dataclass(frozen=True)
-class TrainMeta:
+class TrainMeta(_Run):
     """Learn to execute lists of instructions, with a skill that is already trained.
 
     A meta controller learns from delayed reward alone which instruction it is on, which subtask to
-    run and when to decide anew: first with soft updates in a forgiving world and lists that grow
-    from 1 to 4, then in the original world, then with hard updates. The same command again goes on
-    exactly where it stopped.
+    run and when to decide anew: first with lists that grow from 1 to 4, then with lists of 4. The
+    same command again goes on exactly where it stopped.
 
     examples
       errands train meta --agent dynamic --out runs/dynamic
@@ -93,10 +102,6 @@ class TrainMeta:
       errands train meta --preset debug --out runs/try        (a minute)
     """
 
-    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
-    """The run's folder, made if needed."""
-    world: Literal["grid", "block"] = "grid"
-    """Where."""
     agent: Literal["dynamic", "short", "long", "flat"] = "dynamic"
     """When it decides: dynamic learns when, short decides at every step, long when a subtask is
     finished. flat has no skill and chooses primitive actions."""
@@ -105,18 +110,9 @@ class TrainMeta:
     skill: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
     """The skill it commands: a shipped one by name, or the folder of a run; by default the world's
     skill for independent subtasks."""
-    preset: Literal["fast", "paper", "debug"] = "fast"
-    """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
-    seed: int = 0
-    """Of weights and worlds; training never meets a world of the test seeds."""
-    device: str = "cpu"
-    """Where the network computes: cpu, cuda, cuda:1, ..."""
-    threads: int = 0
-    """Threads to compute with; 0 takes what PyTorch chooses."""
 
     def execute(self) -> int:
-        check_run(self.out, self.seed, self.threads)
-        choose_device(self.device, self.threads)
+        self.prepare()
         from errands.config import meta_training
         from errands.stages.meta import MetaTrainer
 
