@@ -23,6 +23,7 @@ NETWORKS = {
     "counted": replace(SMALL, counted=True),
     "pooled and counted": replace(SMALL, view="pooled", counted=True),
     "block": BLOCK,
+    "block, one look": replace(BLOCK, looks=1),
     "block counted": replace(BLOCK, counted=True),
 }
 TIMES, WORLDS_IN_BATCH = 4, 3

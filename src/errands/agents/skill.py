@@ -47,7 +47,8 @@ class SkillNetwork:
     hidden: int = 256  # grid: FC; paper: 256
     factors: int = 256  # of factorised layers; the paper does not say
     narrow: int = 0  # numbers of phi(g) that reach the factorised layer; 0: all, as in the paper
-    lstm: int = 64  # block
+    lstm: int = 128  # block; paper: 64
+    looks: int = 2  # block: of how many observations the LSTM is told at once; paper: 1
 
 
 class SkillOutput(NamedTuple):
@@ -195,6 +196,7 @@ class BlockSkill(Skill):
     """The block world's skill (paper, appendix E): four convolutions and an LSTM."""
 
     SIDE = 64
+    SEEN = 32 * 6 * 6  # numbers that the convolutions make of an observation
 
     def __init__(self, network: SkillNetwork) -> None:
         super().__init__(network, network.lstm)
@@ -203,7 +205,7 @@ class BlockSkill(Skill):
         self.conv3 = PredictedConv(32, 32, network.embedding)
         self.conv4 = nn.Conv2d(32, 32, 5, stride=2)  # 15 -> 6
         self.lstm = FactorisedLSTM(
-            32 * 6 * 6,
+            network.looks * self.SEEN,
             network.lstm,
             network.embedding,
             network.factors,
@@ -232,8 +234,10 @@ class BlockSkill(Skill):
             predicted *= (2.0 / self.conv3.shape[0]) ** 0.5 / (predicted.std() * phi)
 
     def initial_memory(self, worlds: int) -> Memory:
-        zeros = torch.zeros(worlds, self.network.lstm, device=self.policy.weight.device)
-        return zeros, zeros.clone()
+        device = self.policy.weight.device
+        h = torch.zeros(worlds, self.network.lstm, device=device)
+        before = torch.zeros(worlds, (self.network.looks - 1) * self.SEEN, device=device)
+        return h, h.clone(), before
 
     def unroll(
         self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
@@ -241,7 +245,12 @@ class BlockSkill(Skill):
         times, worlds = begins.shape
         embedded = self.embedding.noisy(subtasks)  # (T, B, E)
         x = self._look(images.flatten(0, 1), embedded.flatten(0, 1)).view(times, worlds, -1)
-        h, c = memory
+        h, c, before = memory
+        if self.network.looks == 2:
+            # Who stands on an object does not see it: what was in front a step ago tells which.
+            earlier = torch.cat((before[None], x[:-1]))
+            before = x[-1].detach()
+            x = torch.cat((x, torch.where(begins[..., None], x, earlier)), dim=2)
         outputs = []
         for t in range(times):
             keep = (~begins[t])[:, None]
@@ -251,7 +260,7 @@ class BlockSkill(Skill):
         finished = self.termination(features).squeeze(-1)
         value = self.value(features).squeeze(-1)
         output = SkillOutput(self.policy(features), finished, value, finished)
-        return output, (h.detach(), c.detach())
+        return output, (h.detach(), c.detach(), before)
 
     def _look(self, image: Tensor, embedded: Tensor) -> Tensor:
         """(B, 64, 64, 3) pixels and phi(g) to (B, 1152)."""
