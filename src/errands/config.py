@@ -77,7 +77,7 @@ class SkillTraining(Training):
     teacher_epochs: int = 2  # times their batch is used
     distill: Stage = field(default_factory=lambda: Stage(1_600_000, 1e-3, 2e-4))
     finetune: Stage = field(default_factory=lambda: Stage(800_000, 2e-4, 2e-5, entropy=0.003))
-    guided: float = 0.0  # steps the teacher takes as distillation begins; none half-way; paper: 0
+    guided: float = 0.0  # steps the teacher takes as distillation begins; none a fifth on; paper: 0
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
     positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
@@ -88,7 +88,7 @@ class SkillTraining(Training):
 
     def guidance(self, share: float) -> float:
         """Share of steps that the teacher takes when so much of distillation is over."""
-        return self.guided * max(0.0, 1.0 - 2.0 * share)
+        return self.guided * max(0.0, 1.0 - 5.0 * share)
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ def skill_training(
             minibatch=32,
             # An agent that does not know where to look finishes nothing, and sees little.
             guided=0.9,
-            distill=Stage(6_000_000, 1e-3, 2e-4),
+            distill=Stage(4_000_000, 1e-3, 2e-4),
             finetune=Stage(4_000_000, 2e-4, 2e-5, entropy=0.003),
         )
     if preset == "paper":
@@ -153,6 +153,8 @@ def skill_training(
                 view="pooled",
                 conv1=3,
                 conv2=64,
+                lstm=64,
+                looks=1,
             ),
             optimizer="rmsprop",
             worlds=128,
@@ -203,6 +205,8 @@ class MetaStage(Stage):
     soft: bool = True  # soft update (Algorithm 2), or c_t and l_t drawn
     forgiving: bool = False  # put a target back whenever it is missing
     curriculum: bool = False  # lists from length 1 on, growing with the success rate
+    # End as soon as the longest are learned; the last stage gets the frames left over. Paper: no
+    leaves_early: bool = False
     # How often events happen while lists have length 1, times the world's own chance, which they
     # return to as lists grow: who never meets one does not learn what it is worth. Paper: 1
     events: float = 1.0
@@ -228,9 +232,9 @@ class MetaTraining(Training):
     # the paper preset keeps the paper's order.
     stages: tuple[MetaStage, ...] = (
         MetaStage(
-            1_100_000, 1e-3, 6e-4, 0.02, soft=False, forgiving=True, curriculum=True, events=3.0
+            2_000_000, 1e-3, 7e-4, 0.02, soft=False, curriculum=True, leaves_early=True, events=4.0
         ),
-        MetaStage(3_700_000, 6e-4, 3e-5, 0.01, soft=False),
+        MetaStage(3_000_000, 7e-4, 3e-5, 0.01, soft=False),
     )
     update_penalty: float = 1e-2  # eta, beside advantages of unit variance; paper: 1e-4
     longest: int = 4  # instructions of a training list, as in the paper
@@ -288,6 +292,7 @@ def meta_training(
             conv1=3,
             glance=False,
             told=False,
+            reminded=False,
             hidden=256,
             factors=256,
             head_start=False,

@@ -65,11 +65,16 @@ def good_lists(curriculum: ListCurriculum, count: int) -> list[bool]:
 def test_lists_begin_with_one_instruction_and_grow_by_one() -> None:
     curriculum = ListCurriculum(4)
     for longest in range(1, 4):
-        assert curriculum.lengths == (1, longest)
+        assert curriculum.reached == longest
         assert good_lists(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
-    assert curriculum.lengths == (1, 4)
+    assert curriculum.reached == 4
+    good_lists(curriculum, PATIENCE - 1)
+    assert not curriculum.mastered
     assert not any(good_lists(curriculum, 3 * PATIENCE))
-    assert curriculum.lengths == (1, 4)
+    assert curriculum.reached == 4
+    assert curriculum.mastered
+    curriculum.learn(0.0)
+    assert curriculum.mastered
 
 
 def test_only_good_batches_in_a_row_make_lists_longer() -> None:
@@ -82,13 +87,13 @@ def test_only_good_batches_in_a_row_make_lists_longer() -> None:
 def test_lists_of_one_stay_if_nothing_longer_is_wanted() -> None:
     curriculum = ListCurriculum(1)
     assert not any(good_lists(curriculum, 2 * PATIENCE))
-    assert curriculum.lengths == (1, 1)
+    assert curriculum.reached == 1
 
 
-@pytest.mark.parametrize("batches", [1, PATIENCE, PATIENCE + 2])
+@pytest.mark.parametrize("batches", [1, PATIENCE, PATIENCE + 2, 4 * PATIENCE])
 def test_lists_go_on_where_they_stopped(batches: int) -> None:
     curriculum, other = ListCurriculum(4), ListCurriculum(4)
     good_lists(curriculum, batches)
     other.restore(curriculum.facts())
-    assert other.lengths == curriculum.lengths
+    assert (other.reached, other.mastered) == (curriculum.reached, curriculum.mastered)
     assert good_lists(other, PATIENCE) == good_lists(curriculum, PATIENCE)

@@ -202,10 +202,10 @@ def test_success_makes_lists_longer_and_maps_larger_and_stages_change_the_world(
     lessons = [told[k] for k in range(0, 3 * PATIENCE + 1, PATIENCE)]
     limit = GRID.step_limit(4, "train")
     assert lessons == [
-        ((1, 1), limit // 4, (SMALLEST, SMALLEST), 3.0),
-        ((1, 2), limit // 2, (SMALLEST, SMALLEST + 1), 2.333),
-        ((1, 3), 3 * limit // 4, (SMALLEST, SMALLEST + 2), 1.667),
-        ((1, 4), limit, (SMALLEST, MAP_SIZE), 1.0),
+        ((1, 1), 2 * limit // 5, (SMALLEST, SMALLEST), 3.0),
+        ((2, 2), 3 * limit // 5, (SMALLEST, SMALLEST + 1), 2.333),
+        ((3, 3), 4 * limit // 5, (SMALLEST, SMALLEST + 2), 1.667),
+        ((4, 4), limit, (SMALLEST, MAP_SIZE), 1.0),
     ]
     for k in range(3 * PATIENCE):
         assert told[k] == lessons[k // PATIENCE]
@@ -223,6 +223,31 @@ def test_without_success_lists_stay_short_until_the_stage_is_over() -> None:
     assert trainer.rollout.worlds.tasks.lengths == (4, 4)
 
 
+def test_a_stage_may_leave_as_soon_as_the_longest_lists_are_learned(tmp_path: Path) -> None:
+    """The last stage gets its frames, and rates fall over all of those."""
+    training = curious()
+    first, *others = training.stages
+    eager = replace(training, stages=(replace(first, leaves_early=True, frames=10**4), *others))
+    trainer = MetaTrainer(eager)
+    succeed(trainer, 1.0)
+    for _ in range(4 * PATIENCE):
+        assert trainer.stage()[0] == 0
+        trainer.iterate()
+    assert trainer.begun == [0, trainer.frames]
+    trainer.iterate()
+    trainer.iterate()
+    assert trainer.begun == [0, trainer.frames - 16, trainer.frames]
+    trainer.iterate()
+    k, _, share = trainer.stage()
+    assert k == 2
+    assert share == pytest.approx(8 / (trainer.total_frames - trainer.begun[2]))
+    trainer.save(tmp_path)
+    resumed = MetaTrainer(eager)
+    resumed.resume(tmp_path)
+    assert resumed.stage() == trainer.stage()
+    assert resumed.rollout.worlds.tasks == trainer.rollout.worlds.tasks
+
+
 def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
     trainer = MetaTrainer(curious())
     succeed(trainer, 1.0)
@@ -232,7 +257,7 @@ def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
     resumed = MetaTrainer(curious())
     assert resumed.rollout.worlds.tasks.lengths == (1, 1)
     resumed.resume(tmp_path)
-    assert resumed.curriculum.facts() == {"reached": 2, "good_batches": 1}
+    assert resumed.curriculum.facts() == {"reached": 2, "mastered": False, "good_batches": 1}
     assert resumed.rollout.worlds.tasks == trainer.rollout.worlds.tasks
     assert resumed.rollout.worlds.setting == trainer.rollout.worlds.setting
 
@@ -378,7 +403,7 @@ def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
     network = paper.network
     assert (network.hidden, network.sentence, network.condition) == (256, 256, 256)
     assert (network.conv1, network.view, network.head_start) == (3, "pooled", False)
-    assert (network.glance, network.told) == (False, False)
+    assert (network.glance, network.told, network.reminded) == (False, False, False)
     rates = [(stage.learning_rate, stage.entropy) for stage in paper.stages]
     assert rates == [(2.5e-4, 0.015), (1e-4, 0.0), (1e-4, 0.0)]
     assert [stage.soft for stage in paper.stages] == [True, True, False]

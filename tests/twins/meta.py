@@ -32,6 +32,7 @@ FORMS = {
         head_start=False,
         glance=False,
         told=False,
+        reminded=False,
     ),
     "hierarchical": replace(SMALL, low=3),
     "block": BLOCK,
@@ -211,7 +212,8 @@ class SlowUpdater:
         condition = linear(meta.condition, [*phi, *self.r, float(finished)])
         h = self.look(image, condition)
         c = sigmoid(linear(meta.update, [*h, *self.h])[0] + meta.update_start[int(finished)].item())
-        logits = linear(meta.shift[2], relu(linear(meta.shift[0], h)))
+        heard = [*h, *self.r] if network.reminded else h
+        logits = linear(meta.shift[2], relu(linear(meta.shift[0], heard)))
         starts = meta.shift_start[int(finished)].tolist()
         l = softmax([a + b for a, b in zip(logits, starts, strict=True)])  # noqa: E741
         if network.gate != "learned":
@@ -225,6 +227,11 @@ class SlowUpdater:
             weight, moves = float(hard[0]), [float(k == hard[1]) for k in range(3)]
             log_probability += math.log(c if hard[0] else 1 - c)
             log_probability += math.log(l[hard[1]]) if hard[0] else 0.0
+        slots = network.slots
+        where = (self.p + [0.0] * slots)[:slots]
+        present = [float(k < len(self.p)) for k in range(slots)]
+        undecided = relu(linear(meta.goal_hidden, [*self.r, *h]))
+        value = linear(meta.baseline, [*where, *present, *undecided])[0]
         p_new = self.shifted(moves)
         r_new = self.retrieve(p_new)
         hidden = relu(linear(meta.goal_hidden, [*r_new, *h]))
@@ -235,10 +242,6 @@ class SlowUpdater:
         self.p, self.r = mixed(weight, p_new, self.p), mixed(weight, r_new, self.r)
         self.h = h[: network.low] + mixed(weight, h, self.h)[network.low :]
         self.g = g
-        slots = network.slots
-        where = (self.p + [0.0] * slots)[:slots]
-        present = [float(k < len(self.p)) for k in range(slots)]
-        value = linear(meta.baseline, [*where, *present, *hidden])[0]
         return SlowThought(c, l, self.p, self.r, self.h, log_probability, value)
 
     def look(self, image: Tensor, condition: Vector) -> Vector:

@@ -51,6 +51,7 @@ class MetaNetwork:
     conv1: int = 4  # grid, predicted 1x1; paper: 3
     glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
+    reminded: bool = True  # the shift reads r_(t-1) beside the context; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
@@ -174,7 +175,8 @@ class MetaController(nn.Module):
             self.condition = joint if linear else nn.Sequential(joint, nn.ReLU())
         self._build_eyes()
         self.update = nn.Linear(self.summary_size + hidden, 1)
-        self.shift = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
+        known = hidden + (network.sentence if network.reminded else 0)
+        self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
         self.baseline = nn.Linear(2 * network.slots + hidden, 1)
@@ -223,7 +225,7 @@ class MetaController(nn.Module):
                 layer.bias.zero_()
             if self.network.head_start and not self.network.flat:
                 self.update_start.copy_(torch.tensor((-2.0, 4.0)))
-                self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 1.0, 1.0))))
+                self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 0.0, 1.5))))
 
     def initial_state(self, worlds: int, longest: int) -> MetaState:
         """Placeholders: a step that `begins` looks at none of it."""
@@ -264,7 +266,7 @@ class MetaController(nn.Module):
         condition = self._condition(state.g, keep, r_before, finished)
         s, h, cell = self._look(given, state, condition, h_before, cell_before)
         c_logit = self._update_logit(s, h_before, finished)
-        l_logits = self.shift(h) + self._by(finished, self.shift_start)
+        l_logits = self._shift_logits(h, r_before, finished)
         update = self._gate(c_logit, finished, begins)
         stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
         shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
@@ -277,7 +279,7 @@ class MetaController(nn.Module):
         weight = c[:, None]
         p_new = shift_pointer(p_before, l, given.mask)
         r_new = self.retrieve(given.bags, p_new)
-        hidden = F.relu(self.goal_hidden(torch.cat((self._noisy(r_new), h), dim=1)))
+        hidden = self._goal_hidden(r_new, h)
         p = weight * p_new + (1 - weight) * p_before
         r = weight * r_new + (1 - weight) * r_before
         merged = self._merge(weight, h, h_before)
@@ -290,7 +292,7 @@ class MetaController(nn.Module):
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
             log_probability = log_goals + log_hard
             entropy = entropy + GATE_ENTROPY * open_hard
-        value = self._value(p, given.mask, hidden)
+        value = self._value(p_before, given.mask, self._goal_hidden(r_before, h))
         decision = Decision(c_drawn, l_drawn, g)
         thought = Thought(decision, log_probability, entropy, value, update, shift, p)
         seen = given.image.clone() if self.sees_two else state.seen
@@ -346,6 +348,12 @@ class MetaController(nn.Module):
     def _update_logit(self, s: Tensor, h: Tensor, finished: Tensor) -> Tensor:
         logit: Tensor = self.update(torch.cat((s, h), dim=1)).squeeze(1)
         return logit + self._by(finished, self.update_start[:, None]).squeeze(1)
+
+    def _shift_logits(self, h: Tensor, r: Tensor, finished: Tensor) -> Tensor:
+        # Whether to stay hangs on a single word, "all", which the context hardly keeps.
+        known = torch.cat((h, self._noisy(r)), dim=1) if self.network.reminded else h
+        logits: Tensor = self.shift(known)
+        return logits + self._by(finished, self.shift_start)
 
     @staticmethod
     def _by(finished: Tensor, start: Tensor) -> Tensor:
@@ -411,8 +419,15 @@ class MetaController(nn.Module):
             entropy = entropy + free * open_gate
         return log_probability, entropy
 
+    def _goal_hidden(self, r: Tensor, h: Tensor) -> Tensor:
+        return F.relu(self.goal_hidden(torch.cat((self._noisy(r), h), dim=1)))
+
     def _value(self, p: Tensor, mask: Tensor, hidden: Tensor) -> Tensor:
-        """Linear in pointer, mask and the goal's hidden layer; only as far as trained lists go."""
+        """Linear in pointer, mask and the goal's hidden layer; only as far as trained lists go.
+
+        All as they are before the decision: a baseline that knows which shift was drawn takes the
+        credit for it, and the shift learns nothing.
+        """
         slots = self.network.slots
         missing = max(0, slots - p.shape[1])
         where = F.pad(p[:, :slots], (0, missing))

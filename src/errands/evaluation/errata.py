@@ -151,9 +151,22 @@ DEVIATIONS = (
     Deviation("lists", "entropy of gate and shift", "open", "a tenth of the subtask's weight"),
     Deviation(
         "lists",
+        "what the shift reads",
+        "the context",
+        "`fast`: the instruction retrieved before as well",
+    ),
+    Deviation(
+        "lists",
+        "baseline",
+        "of the pointer and the choice of the subtask, after the shift",
+        "of the same before the shift: else it takes the credit for shifts that are drawn",
+    ),
+    Deviation(
+        "lists",
         "order of the stages",
         "soft and forgiving, soft, hard",
-        "`fast`: hard and forgiving, hard; soft updates went astray in lists of two",
+        "`fast`: hard from the start, and in the original world; soft updates went astray in "
+        "lists of two, and the forgiving world teaches to move on late",
     ),
     Deviation(
         "lists",
@@ -165,8 +178,8 @@ DEVIATIONS = (
         "lists",
         "curriculum",
         "lists and maps grow, thresholds not given",
-        "lists grow from 1 to 4 at 90% success, maps from 7 to 10 with them; short lists get "
-        "their share of the step limit",
+        "lists grow from 1 to 4 at 80% success, maps from 7 to 10 with them; short lists get "
+        "fewer steps",
     ),
     Deviation(
         "lists",

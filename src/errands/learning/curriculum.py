@@ -7,7 +7,7 @@ from errands.worlds.spec import MAP_SIZE, Setting
 SMALLEST = 7  # map size to begin with, border included [C]
 GROW_AT = 0.9  # share of successes in the last batches that makes the next size join [O]
 PATIENCE = 5  # batches in a row [O]
-GROW_LISTS_AT = 0.9  # share of successes that makes lists longer [O]
+GROW_LISTS_AT = 0.8  # share of successes that makes lists longer [O]
 
 
 class Curriculum:
@@ -43,11 +43,8 @@ class ListCurriculum:
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self.reached = 1
+        self.mastered = False  # the longest are learned as well
         self._good_batches = 0
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        return 1, self.reached
 
     @property
     def growth(self) -> float:
@@ -57,14 +54,19 @@ class ListCurriculum:
     def learn(self, success: float) -> bool:
         """Take in a batch's success rate; true when lists have become longer."""
         self._good_batches = self._good_batches + 1 if success >= GROW_LISTS_AT else 0
-        if self.reached == self._longest or self._good_batches < PATIENCE:
+        if self._good_batches < PATIENCE:
+            return False
+        self._good_batches = 0
+        self.mastered = self.mastered or self.reached == self._longest
+        if self.mastered:
             return False
         self.reached += 1
-        self._good_batches = 0
         return True
 
     def facts(self) -> dict[str, int]:
-        return {"reached": self.reached, "good_batches": self._good_batches}
+        facts = {"reached": self.reached, "mastered": self.mastered}
+        return facts | {"good_batches": self._good_batches}
 
     def restore(self, facts: dict[str, int]) -> None:
-        self.reached, self._good_batches = facts["reached"], facts["good_batches"]
+        self.reached, self.mastered = facts["reached"], bool(facts["mastered"])
+        self._good_batches = facts["good_batches"]

@@ -96,6 +96,7 @@ class MetaTrainer(Trainer):
         self.skill = None if training.network.flat else load_skill(training.skill, device)
         self.hierarchy = Hierarchy(self.meta, self.skill)
         self.curriculum = ListCurriculum(training.longest)
+        self.begun = [0]  # frames at which each stage began, so far
         self.soft = training.stages[0].soft  # how the agent of the last iteration updates
         longest = tasks.lists(self.spec, "train", (training.longest, training.longest))
         worlds = Worlds(self.spec, training.worlds, longest, self._setting())
@@ -114,21 +115,28 @@ class MetaTrainer(Trainer):
 
     def stage(self) -> tuple[int, MetaStage, float]:
         """The stage that the next iteration belongs to, and how much of it is over."""
-        before = 0
-        for k, stage in enumerate(self.training.stages):
-            if self.frames < before + stage.frames:
-                return k, stage, (self.frames - before) / stage.frames
-            before += stage.frames
-        last = len(self.training.stages) - 1
-        return last, self.training.stages[last], 1.0
+        k = len(self.begun) - 1
+        stage, is_last = self.training.stages[k], k == len(self.training.stages) - 1
+        length = self.total_frames - self.begun[k] if is_last else stage.frames
+        return k, stage, min((self.frames - self.begun[k]) / length, 1.0)
+
+    def _next_stage(self) -> bool:
+        """Go on to the next stage if it is time: frames are used up, or all lists are learned."""
+        k, stage, share = self.stage()
+        if k == len(self.training.stages) - 1:
+            return False
+        if share < 1.0 and not (stage.leaves_early and self.curriculum.mastered):
+            return False
+        self.begun.append(self.frames)
+        return True
 
     def _tasks(self) -> TaskSource:
-        """Training lists of the length that is due. Short ones get their share of the time."""
+        """Training lists of the length that is due. Short ones get less time."""
         _, stage, _ = self.stage()
         longest = self.training.longest
-        lengths = self.curriculum.lengths if stage.curriculum else (longest, longest)
-        limit = self.spec.step_limit(longest, "train") * lengths[1] // longest
-        return tasks.lists(self.spec, "train", lengths, step_limit=limit)
+        length = self.curriculum.reached if stage.curriculum else longest
+        limit = self.spec.step_limit(longest, "train") * (1 + length) // (1 + longest)
+        return tasks.lists(self.spec, "train", (length, length), step_limit=limit)
 
     def _setting(self) -> Setting:
         """The world of the stage. Maps grow together with the lists."""
@@ -144,7 +152,7 @@ class MetaTrainer(Trainer):
     def iterate(self) -> Report:
         """Collect one batch and learn from it."""
         start = time.perf_counter()
-        k, stage, share = self.stage()
+        _, stage, share = self.stage()
         rate = stage.rate(share)
         self.set_rate(rate)
         self.soft = stage.soft
@@ -154,7 +162,7 @@ class MetaTrainer(Trainer):
         steps = list(self._updates(frames, stage, share))
         self.iteration += 1
         longer = stage.curriculum and self.curriculum.learn(statistics.success)
-        if longer or self.stage()[0] != k:
+        if self._next_stage() or longer:
             self._change_worlds()
         validation = self._validate(stage) if self.is_time_to_validate() else None
         self.seconds += time.perf_counter() - start
@@ -231,5 +239,9 @@ class MetaTrainer(Trainer):
         kind = {"kind": "meta", "network": network, "skill": self.training.skill}
         return kind | {"soft": self.soft} | super().description()
 
+    def own_facts(self) -> dict[str, Any]:
+        return {"begun": self.begun}
+
     def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
+        self.begun = facts["begun"]
         self._change_worlds()
