@@ -15,6 +15,7 @@ from errands.agents.meta import (
     MetaNetwork,
     MetaState,
     bags_of_words,
+    kinds_in_sight,
 )
 
 SMALL = MetaNetwork(embedding=5, sentence=6, condition=7, conv1=2, hidden=8, factors=7)
@@ -210,9 +211,11 @@ class SlowUpdater:
             verb, thing = (meta.embedding.factors[k][self.g[k]].tolist() for k in range(2))
             phi = [max(0.0, a * b) for a, b in zip(verb, thing, strict=True)]
         condition = linear(meta.condition, [*phi, *self.r, float(finished)])
-        h = self.look(image, condition)
-        c = sigmoid(linear(meta.update, [*h, *self.h])[0] + meta.update_start[int(finished)].item())
-        heard = [*h, *self.r] if network.reminded else h
+        glance = kinds_in_sight(image[None], meta.SIZE)[0].tolist() if network.glance else []
+        h = self.look(image, condition, glance)
+        gate = linear(meta.update, [*h, *self.h, *glance])[0]
+        c = sigmoid(gate + meta.update_start[int(finished)].item())
+        heard = [*h, *self.r, *phi] if network.reminded else h
         logits = linear(meta.shift[2], relu(linear(meta.shift[0], heard)))
         starts = meta.shift_start[int(finished)].tolist()
         l = softmax([a + b for a, b in zip(logits, starts, strict=True)])  # noqa: E741
@@ -230,11 +233,11 @@ class SlowUpdater:
         slots = network.slots
         where = (self.p + [0.0] * slots)[:slots]
         present = [float(k < len(self.p)) for k in range(slots)]
-        undecided = relu(linear(meta.goal_hidden, [*self.r, *h]))
+        undecided = relu(linear(meta.goal_hidden, [*self.r, *h, *glance]))
         value = linear(meta.baseline, [*where, *present, *undecided])[0]
         p_new = self.shifted(moves)
         r_new = self.retrieve(p_new)
-        hidden = relu(linear(meta.goal_hidden, [*r_new, *h]))
+        hidden = relu(linear(meta.goal_hidden, [*r_new, *h, *glance]))
         for k, head in enumerate(meta.goals):
             copied = 0.0 if self.g is None else float(self.g[k] == g[k])
             chance = weight * softmax(linear(head, hidden))[g[k]] + (1 - weight) * copied
@@ -244,14 +247,15 @@ class SlowUpdater:
         self.g = g
         return SlowThought(c, l, self.p, self.r, self.h, log_probability, value)
 
-    def look(self, image: Tensor, condition: Vector) -> Vector:
+    def look(self, image: Tensor, condition: Vector, glance: Vector) -> Vector:
         """h~_t, which is s_t as well: the network's own eyes, whose layers have twins elsewhere."""
         nowhere = torch.zeros(1, 0)
         step = MetaInput(image[None], nowhere, nowhere, flags(count=1), flags(count=1))
         state = MetaState(*[nowhere] * len(MetaState._fields))
         told = torch.tensor([condition], dtype=self.meta.words.dtype)
         before = torch.tensor([self.h], dtype=self.meta.words.dtype)
-        _, context, _ = self.meta._look(step, state, told, before, nowhere)
+        seen = torch.tensor([glance], dtype=self.meta.words.dtype)
+        _, context, _ = self.meta._look(step, state, told, seen, before, nowhere)
         return context[0].tolist()
 
 

@@ -153,7 +153,7 @@ DEVIATIONS = (
         "lists",
         "what the shift reads",
         "the context",
-        "`fast`: the instruction retrieved before as well",
+        "`fast`: the instruction retrieved before and the last subtask as well",
     ),
     Deviation(
         "lists",
@@ -178,14 +178,13 @@ DEVIATIONS = (
         "lists",
         "curriculum",
         "lists and maps grow, thresholds not given",
-        "lists grow from 1 to 4 at 80% success, maps from 7 to 10 with them; short lists get "
-        "fewer steps",
+        "lists grow from 1 to 4 at 80% success, maps from 7 to 10 with them",
     ),
     Deviation(
         "lists",
-        "events while lists are short",
+        "events early in training",
         "as always",
-        "they may happen more often (`events` of a stage), and as always once lists are long",
+        "they may happen more often at first (`events` of a stage), and as always in the end",
     ),
     Deviation(
         "lists",
