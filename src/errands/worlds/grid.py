@@ -15,9 +15,8 @@ from errands.worlds.spec import MAP_SIZE, Rules
 from errands.worlds.state import World
 from errands.worlds.step import RUNNING, act_on, are_within, forget_deed, is_over, live_on, move_to
 
-# Up to so many worlds are stepped on one core. At 64, measured, a second core saves a tenth of the
-# time when it is idle, and costs many times as much when it is not: each call waits for both.
-FEW = 64
+# Up to so many worlds are stepped on one core: to wake the second takes as long as they do.
+FEW = 32
 AGENT_PLANE = 0  # the planes are the tile codes, with the agent in the place of EMPTY
 
 
