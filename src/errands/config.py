@@ -235,7 +235,7 @@ class MetaTraining(Training):
         MetaStage(
             1_400_000, 1e-3, 7e-4, 0.02, soft=False, curriculum=True, leaves_early=True, events=2.5
         ),
-        MetaStage(2_600_000, 7e-4, 3e-5, 0.015, soft=False, events=3.0),
+        MetaStage(2_600_000, 7e-4, 3e-5, 0.015, soft=False, events=2.0),
     )
     update_penalty: float = 1e-2  # eta, beside advantages of unit variance; paper: 1e-4
     longest: int = 4  # instructions of a training list, as in the paper
@@ -294,6 +294,7 @@ def meta_training(
             glance=False,
             told=False,
             reminded=False,
+            sought=0,
             hidden=256,
             factors=256,
             head_start=False,

@@ -34,6 +34,7 @@ FORMS = {
         glance=False,
         told=False,
         reminded=False,
+        sought=0,
     ),
     "hierarchical": replace(SMALL, low=3),
     "block": BLOCK,
@@ -216,6 +217,10 @@ class SlowUpdater:
         gate = linear(meta.update, [*h, *self.h, *glance])[0]
         c = sigmoid(gate + meta.update_start[int(finished)].item())
         heard = [*h, *self.r, *phi] if network.reminded else h
+        if glance and network.sought:
+            weights, size = linear(meta.seek, self.r), len(glance)
+            rows = [weights[k * size : (k + 1) * size] for k in range(network.sought)]
+            heard = heard + [sum(w * x for w, x in zip(row, glance, strict=True)) for row in rows]
         logits = linear(meta.shift[2], relu(linear(meta.shift[0], heard)))
         starts = meta.shift_start[int(finished)].tolist()
         l = softmax([a + b for a, b in zip(logits, starts, strict=True)])  # noqa: E741

@@ -52,6 +52,7 @@ class MetaNetwork:
     glance: bool = True  # grid: see at once which kinds are there, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
     reminded: bool = True  # the shift reads r_(t-1) and phi(g_(t-1)) beside the context; paper: no
+    sought: int = 4  # numbers that a layer predicted from r_(t-1) makes of a glance; paper: none
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
@@ -176,7 +177,7 @@ class MetaController(nn.Module):
             self.condition = joint if linear else nn.Sequential(joint, nn.ReLU())
         self._build_eyes()
         self.update = nn.Linear(self.summary_size + hidden + self.glance_size, 1)
-        known = hidden + network.reminded * (network.sentence + self.done_size)
+        known = hidden + network.reminded * (network.sentence + self.done_size) + self.sought_size
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         self.goal_hidden = nn.Linear(network.sentence + hidden + self.glance_size, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
@@ -191,6 +192,9 @@ class MetaController(nn.Module):
         self.recurrent = network.world == "block"
         self.sees_two = network.flat and not self.recurrent  # as the grid's skill does
         self.glance_size = 2 * (3 + network.objects) if network.glance and not self.recurrent else 0
+        self.sought_size = network.sought if self.glance_size else 0
+        if self.sought_size:
+            self.seek = nn.Linear(network.sentence, self.sought_size * self.glance_size)
         if self.recurrent:
             eyes = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
             self.conv1: nn.Module = eyes
@@ -226,7 +230,7 @@ class MetaController(nn.Module):
                 layer.bias.zero_()
             if self.network.head_start and not self.network.flat:
                 self.update_start.copy_(torch.tensor((-2.0, 4.0)))
-                self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 0.0, 0.7))))
+                self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 0.0, 1.5))))
 
     def initial_state(self, worlds: int, longest: int) -> MetaState:
         """Placeholders: a step that `begins` looks at none of it."""
@@ -269,7 +273,7 @@ class MetaController(nn.Module):
         glance = self._glance(given.image, h_before)
         s, h, cell = self._look(given, state, condition, glance, h_before, cell_before)
         c_logit = self._update_logit(s, h_before, glance, finished)
-        l_logits = self._shift_logits(h, r_before, done, finished)
+        l_logits = self._shift_logits(h, r_before, done, glance, finished)
         update = self._gate(c_logit, finished, begins)
         stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
         shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
@@ -365,11 +369,18 @@ class MetaController(nn.Module):
         logit: Tensor = self.update(torch.cat((s, h, glance), dim=1)).squeeze(1)
         return logit + self._by(finished, self.update_start[:, None]).squeeze(1)
 
-    def _shift_logits(self, h: Tensor, r: Tensor, done: Tensor, finished: Tensor) -> Tensor:
-        # Whether to stay hangs on the word "all", and on whether it was an enemy that was hunted:
-        # of both the context, which sees the whole map, keeps little.
-        known = torch.cat((h, self._noisy(r), done), dim=1) if self.network.reminded else h
-        logits: Tensor = self.shift(known)
+    def _shift_logits(
+        self, h: Tensor, r: Tensor, done: Tensor, glance: Tensor, finished: Tensor
+    ) -> Tensor:
+        # Whether to stay hangs on the word "all", on whether it was an enemy that was hunted, and
+        # on whether any of what is sought is left: the context, which sees the whole map, keeps
+        # little of that.
+        r = self._noisy(r)
+        known = (h, r, done) if self.network.reminded else (h,)
+        if self.sought_size:
+            weights = self.seek(r).view(-1, self.sought_size, self.glance_size)
+            known = (*known, torch.einsum("bsg,bg->bs", weights, glance))
+        logits: Tensor = self.shift(torch.cat(known, dim=1))
         return logits + self._by(finished, self.shift_start)
 
     @staticmethod
