@@ -207,9 +207,8 @@ class MetaStage(Stage):
     curriculum: bool = False  # lists from length 1 on, growing with the success rate
     # End as soon as the longest are learned; the last stage gets the frames left over. Paper: no
     leaves_early: bool = False
-    # How often events happen at first, times the world's own chance, which they return to as lists
-    # grow or, without a curriculum, half-way: who never meets one does not learn what it is worth.
-    # Paper: 1
+    # How often events happen while lists have length 1, times the world's own chance, which they
+    # return to as lists grow: who never meets one does not learn what it is worth. Paper: 1
     events: float = 1.0
 
     def entropy_weight(self, share: float) -> float:
@@ -233,9 +232,9 @@ class MetaTraining(Training):
     # the paper preset keeps the paper's order.
     stages: tuple[MetaStage, ...] = (
         MetaStage(
-            1_400_000, 1e-3, 7e-4, 0.02, soft=False, curriculum=True, leaves_early=True, events=2.5
+            2_000_000, 1e-3, 7e-4, 0.02, soft=False, curriculum=True, leaves_early=True, events=3.0
         ),
-        MetaStage(2_600_000, 7e-4, 3e-5, 0.015, soft=False, events=2.0),
+        MetaStage(3_000_000, 7e-4, 3e-5, 0.01, soft=False),
     )
     update_penalty: float = 1e-2  # eta, beside advantages of unit variance; paper: 1e-4
     longest: int = 4  # instructions of a training list, as in the paper
@@ -294,7 +293,6 @@ def meta_training(
             glance=False,
             told=False,
             reminded=False,
-            sought=0,
             hidden=256,
             factors=256,
             head_start=False,

@@ -65,7 +65,7 @@ def good_lists(curriculum: ListCurriculum, count: int) -> list[bool]:
 def test_lists_begin_with_one_instruction_and_grow_by_one() -> None:
     curriculum = ListCurriculum(4)
     for longest in range(1, 4):
-        assert curriculum.reached == longest
+        assert curriculum.lengths == (1, longest)
         assert good_lists(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
     assert curriculum.reached == 4
     good_lists(curriculum, PATIENCE - 1)

@@ -194,18 +194,18 @@ def test_success_makes_lists_longer_and_maps_larger_and_stages_change_the_world(
     told: list[tuple[Any, ...]] = []
     names = []
     for _ in range(3 * PATIENCE + 6):
-        tasks, setting = worlds.tasks, worlds.setting
-        names.append(trainer.iterate().stage)
+        tasks = worlds.tasks
         often = float(worlds.rules["event_probability"][0]) / GRID.event.probability
-        told.append((tasks.lengths, tasks.step_limit, setting.sizes, round(often, 3)))
-        assert setting.forgiving == (len(told) <= 3 * PATIENCE + 2)
+        told.append((tasks.lengths, tasks.step_limit, worlds.setting.sizes, round(often, 3)))
+        assert worlds.setting.forgiving == (len(told) <= 3 * PATIENCE + 2)
+        names.append(trainer.iterate().stage)
     lessons = [told[k] for k in range(0, 3 * PATIENCE + 1, PATIENCE)]
     limit = GRID.step_limit(4, "train")
     assert lessons == [
-        ((1, 1), limit, (SMALLEST, SMALLEST), 3.0),
-        ((2, 2), limit, (SMALLEST, SMALLEST + 1), 2.333),
-        ((3, 3), limit, (SMALLEST, SMALLEST + 2), 1.667),
-        ((4, 4), limit, (SMALLEST, MAP_SIZE), 1.0),
+        ((1, 1), 2 * limit // 5, (SMALLEST, SMALLEST), 3.0),
+        ((1, 2), 3 * limit // 5, (SMALLEST, SMALLEST + 1), 2.333),
+        ((1, 3), 4 * limit // 5, (SMALLEST, SMALLEST + 2), 1.667),
+        ((1, 4), limit, (SMALLEST, MAP_SIZE), 1.0),
     ]
     for k in range(3 * PATIENCE):
         assert told[k] == lessons[k // PATIENCE]

@@ -15,7 +15,6 @@ from errands.agents.meta import (
     MetaNetwork,
     MetaState,
     bags_of_words,
-    kinds_in_sight,
 )
 
 SMALL = MetaNetwork(embedding=5, sentence=6, condition=7, conv1=2, hidden=8, factors=7)
@@ -34,7 +33,6 @@ FORMS = {
         glance=False,
         told=False,
         reminded=False,
-        sought=0,
     ),
     "hierarchical": replace(SMALL, low=3),
     "block": BLOCK,
@@ -212,15 +210,9 @@ class SlowUpdater:
             verb, thing = (meta.embedding.factors[k][self.g[k]].tolist() for k in range(2))
             phi = [max(0.0, a * b) for a, b in zip(verb, thing, strict=True)]
         condition = linear(meta.condition, [*phi, *self.r, float(finished)])
-        glance = kinds_in_sight(image[None], meta.SIZE)[0].tolist() if network.glance else []
-        h = self.look(image, condition, glance)
-        gate = linear(meta.update, [*h, *self.h, *glance])[0]
-        c = sigmoid(gate + meta.update_start[int(finished)].item())
-        heard = [*h, *self.r, *phi] if network.reminded else h
-        if glance and network.sought:
-            weights, size = linear(meta.seek, self.r), len(glance)
-            rows = [weights[k * size : (k + 1) * size] for k in range(network.sought)]
-            heard = heard + [sum(w * x for w, x in zip(row, glance, strict=True)) for row in rows]
+        h = self.look(image, condition)
+        c = sigmoid(linear(meta.update, [*h, *self.h])[0] + meta.update_start[int(finished)].item())
+        heard = [*h, *self.r] if network.reminded else h
         logits = linear(meta.shift[2], relu(linear(meta.shift[0], heard)))
         starts = meta.shift_start[int(finished)].tolist()
         l = softmax([a + b for a, b in zip(logits, starts, strict=True)])  # noqa: E741
@@ -238,11 +230,11 @@ class SlowUpdater:
         slots = network.slots
         where = (self.p + [0.0] * slots)[:slots]
         present = [float(k < len(self.p)) for k in range(slots)]
-        undecided = relu(linear(meta.goal_hidden, [*self.r, *h, *glance]))
+        undecided = relu(linear(meta.goal_hidden, [*self.r, *h]))
         value = linear(meta.baseline, [*where, *present, *undecided])[0]
         p_new = self.shifted(moves)
         r_new = self.retrieve(p_new)
-        hidden = relu(linear(meta.goal_hidden, [*r_new, *h, *glance]))
+        hidden = relu(linear(meta.goal_hidden, [*r_new, *h]))
         for k, head in enumerate(meta.goals):
             copied = 0.0 if self.g is None else float(self.g[k] == g[k])
             chance = weight * softmax(linear(head, hidden))[g[k]] + (1 - weight) * copied
@@ -252,15 +244,14 @@ class SlowUpdater:
         self.g = g
         return SlowThought(c, l, self.p, self.r, self.h, log_probability, value)
 
-    def look(self, image: Tensor, condition: Vector, glance: Vector) -> Vector:
+    def look(self, image: Tensor, condition: Vector) -> Vector:
         """h~_t, which is s_t as well: the network's own eyes, whose layers have twins elsewhere."""
         nowhere = torch.zeros(1, 0)
         step = MetaInput(image[None], nowhere, nowhere, flags(count=1), flags(count=1))
         state = MetaState(*[nowhere] * len(MetaState._fields))
         told = torch.tensor([condition], dtype=self.meta.words.dtype)
         before = torch.tensor([self.h], dtype=self.meta.words.dtype)
-        seen = torch.tensor([glance], dtype=self.meta.words.dtype)
-        _, context, _ = self.meta._look(step, state, told, seen, before, nowhere)
+        _, context, _ = self.meta._look(step, state, told, before, nowhere)
         return context[0].tolist()
 
 

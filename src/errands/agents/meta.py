@@ -27,7 +27,7 @@ Gate = Literal["learned", "at-termination", "every-step"]
 SHIFTS = (-1, 0, 1)
 STAY = 1  # index of shift 0
 NEAR = 4  # steps that count as near, in a glance [O]
-GATE_ENTROPY = 0.1  # weight of gate and shift in the entropy, beside the subtask's 1 [O]
+GATE_ENTROPY = 0.1  # weight of the gate in the entropy, beside the 1 of subtask and shift [O]
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,9 @@ class MetaNetwork:
     joint: Literal["linear", "relu"] = "linear"  # what follows it; paper preset: relu
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 4  # grid, predicted 1x1; paper: 3
-    glance: bool = True  # grid: see at once which kinds are there, and which near; paper: no
+    glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
-    reminded: bool = True  # the shift reads r_(t-1) and phi(g_(t-1)) beside the context; paper: no
-    sought: int = 4  # numbers that a layer predicted from r_(t-1) makes of a glance; paper: none
+    reminded: bool = True  # the shift reads r_(t-1) beside the context; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
@@ -157,7 +156,6 @@ class MetaController(nn.Module):
         self.network = network
         hidden = network.hidden
         self.words = nn.Parameter(torch.randn(network.words, network.sentence) * 0.5)  # W^m
-        self.done_size = 0 if network.flat else network.embedding
         if network.flat:
             # Flat has no subtask to remember: its layers are predicted from r_(t-1) alone.
             self.condition: nn.Module = nn.Sequential(
@@ -176,10 +174,10 @@ class MetaController(nn.Module):
             linear = network.joint == "linear"
             self.condition = joint if linear else nn.Sequential(joint, nn.ReLU())
         self._build_eyes()
-        self.update = nn.Linear(self.summary_size + hidden + self.glance_size, 1)
-        known = hidden + network.reminded * (network.sentence + self.done_size) + self.sought_size
+        self.update = nn.Linear(self.summary_size + hidden, 1)
+        known = hidden + (network.sentence if network.reminded else 0)
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
-        self.goal_hidden = nn.Linear(network.sentence + hidden + self.glance_size, hidden)
+        self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
         self.baseline = nn.Linear(2 * network.slots + hidden, 1)
         # What b_t adds to the logits of the update and of the shifts, beside what they compute.
@@ -191,10 +189,6 @@ class MetaController(nn.Module):
         network = self.network
         self.recurrent = network.world == "block"
         self.sees_two = network.flat and not self.recurrent  # as the grid's skill does
-        self.glance_size = 2 * (3 + network.objects) if network.glance and not self.recurrent else 0
-        self.sought_size = network.sought if self.glance_size else 0
-        if self.sought_size:
-            self.seek = nn.Linear(network.sentence, self.sought_size * self.glance_size)
         if self.recurrent:
             eyes = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
             self.conv1: nn.Module = eyes
@@ -216,8 +210,9 @@ class MetaController(nn.Module):
         # Pooled: kernels of 1x1 with a padding of 1 give 12 cells a side, Pool 2 leaves 6.
         cells = window_cells(self.SIZE) if network.view == "centred" else 6 * 6
         self.summary_size = network.hidden
+        seen = 2 * planes if network.glance else 0
         self.context = FactorisedLinear(
-            cells * channels + self.glance_size, network.hidden, network.condition, network.factors
+            cells * channels + seen, network.hidden, network.condition, network.factors
         )
         if network.told:
             self.told = nn.Linear(network.condition, network.hidden)
@@ -268,12 +263,10 @@ class MetaController(nn.Module):
         h_before, cell_before = state.h * keep, state.cell * keep[:, : state.cell.shape[1]]
         finished = (given.finished & ~begins).to(keep.dtype)
 
-        done = self._done(state.g, keep)
-        condition = self._condition(done, r_before, finished)
-        glance = self._glance(given.image, h_before)
-        s, h, cell = self._look(given, state, condition, glance, h_before, cell_before)
-        c_logit = self._update_logit(s, h_before, glance, finished)
-        l_logits = self._shift_logits(h, r_before, done, glance, finished)
+        condition = self._condition(state.g, keep, r_before, finished)
+        s, h, cell = self._look(given, state, condition, h_before, cell_before)
+        c_logit = self._update_logit(s, h_before, finished)
+        l_logits = self._shift_logits(h, r_before, finished)
         update = self._gate(c_logit, finished, begins)
         stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
         shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
@@ -286,7 +279,7 @@ class MetaController(nn.Module):
         weight = c[:, None]
         p_new = shift_pointer(p_before, l, given.mask)
         r_new = self.retrieve(given.bags, p_new)
-        hidden = self._goal_hidden(r_new, h, glance)
+        hidden = self._goal_hidden(r_new, h)
         p = weight * p_new + (1 - weight) * p_before
         r = weight * r_new + (1 - weight) * r_before
         merged = self._merge(weight, h, h_before)
@@ -298,8 +291,8 @@ class MetaController(nn.Module):
         if not soft:
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
             log_probability = log_goals + log_hard
-            entropy = entropy + GATE_ENTROPY * open_hard
-        value = self._value(p_before, given.mask, self._goal_hidden(r_before, h, glance))
+            entropy = entropy + open_hard
+        value = self._value(p_before, given.mask, self._goal_hidden(r_before, h))
         decision = Decision(c_drawn, l_drawn, g)
         thought = Thought(decision, log_probability, entropy, value, update, shift, p)
         seen = given.image.clone() if self.sees_two else state.seen
@@ -309,33 +302,18 @@ class MetaController(nn.Module):
         """r = M p (eq. 2), where M holds a bag of words for each instruction."""
         return torch.einsum("bk,bkw->bw", p, bags) @ self.words
 
-    def _done(self, g: Tensor, keep: Tensor) -> Tensor:
-        """phi(g_(t-1)), of what has been done until now; Flat does not remember it."""
+    def _condition(self, g: Tensor, keep: Tensor, r: Tensor, finished: Tensor) -> Tensor:
         if self.network.flat:
-            return keep[:, :0]
-        return self._noisy(self.embedding(g)) * keep
-
-    def _condition(self, done: Tensor, r: Tensor, finished: Tensor) -> Tensor:
-        known = r if self.network.flat else torch.cat((done, self._noisy(r), finished[:, None]), 1)
+            return self.condition(r)  # type: ignore[no-any-return]
+        phi = self._noisy(self.embedding(g)) * keep
+        known = torch.cat((phi, self._noisy(r), finished[:, None]), dim=1)
         return self.condition(known)  # type: ignore[no-any-return]
 
     def _noisy(self, x: Tensor) -> Tensor:
         return with_noise(x, self.network.noise * self.training)
 
-    def _glance(self, image: Tensor, like: Tensor) -> Tensor:
-        """What the gate and the choice of a subtask see at once, without the context."""
-        if not self.glance_size:
-            return like[:, :0]
-        return kinds_in_sight(image, self.SIZE).to(like.dtype)
-
     def _look(
-        self,
-        given: MetaInput,
-        state: MetaState,
-        condition: Tensor,
-        glance: Tensor,
-        h: Tensor,
-        cell: Tensor,
+        self, given: MetaInput, state: MetaState, condition: Tensor, h: Tensor, cell: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """s_t, and the context and cell if it were updated."""
         context: Tensor
@@ -359,28 +337,22 @@ class MetaController(nn.Module):
             x = F.relu(x).transpose(1, 2)
             x = x.reshape(*x.shape[:2], self.SIZE, self.SIZE)
             x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2).flatten(1)
-        context = self.context(torch.cat((x, glance), dim=1), condition)
+        if self.network.glance:
+            x = torch.cat((x, kinds_in_sight(given.image, self.SIZE).to(x.dtype)), dim=1)
+        context = self.context(x, condition)
         if self.network.told:
             context = context + self.told(condition)
         context = F.relu(context)
         return context, context, cell
 
-    def _update_logit(self, s: Tensor, h: Tensor, glance: Tensor, finished: Tensor) -> Tensor:
-        logit: Tensor = self.update(torch.cat((s, h, glance), dim=1)).squeeze(1)
+    def _update_logit(self, s: Tensor, h: Tensor, finished: Tensor) -> Tensor:
+        logit: Tensor = self.update(torch.cat((s, h), dim=1)).squeeze(1)
         return logit + self._by(finished, self.update_start[:, None]).squeeze(1)
 
-    def _shift_logits(
-        self, h: Tensor, r: Tensor, done: Tensor, glance: Tensor, finished: Tensor
-    ) -> Tensor:
-        # Whether to stay hangs on the word "all", on whether it was an enemy that was hunted, and
-        # on whether any of what is sought is left: the context, which sees the whole map, keeps
-        # little of that.
-        r = self._noisy(r)
-        known = (h, r, done) if self.network.reminded else (h,)
-        if self.sought_size:
-            weights = self.seek(r).view(-1, self.sought_size, self.glance_size)
-            known = (*known, torch.einsum("bsg,bg->bs", weights, glance))
-        logits: Tensor = self.shift(torch.cat(known, dim=1))
+    def _shift_logits(self, h: Tensor, r: Tensor, finished: Tensor) -> Tensor:
+        # Whether to stay hangs on a single word, "all", which the context hardly keeps.
+        known = torch.cat((h, self._noisy(r)), dim=1) if self.network.reminded else h
+        logits: Tensor = self.shift(known)
         return logits + self._by(finished, self.shift_start)
 
     @staticmethod
@@ -444,11 +416,11 @@ class MetaController(nn.Module):
             log_probability = log_probability + free * F.logsigmoid(signed)
             q = torch.sigmoid(c_logit)
             open_gate = -(q * F.logsigmoid(c_logit) + (1 - q) * F.logsigmoid(-c_logit))
-            entropy = entropy + free * open_gate
+            entropy = entropy + GATE_ENTROPY * free * open_gate
         return log_probability, entropy
 
-    def _goal_hidden(self, r: Tensor, h: Tensor, glance: Tensor) -> Tensor:
-        return F.relu(self.goal_hidden(torch.cat((self._noisy(r), h, glance), dim=1)))
+    def _goal_hidden(self, r: Tensor, h: Tensor) -> Tensor:
+        return F.relu(self.goal_hidden(torch.cat((self._noisy(r), h), dim=1)))
 
     def _value(self, p: Tensor, mask: Tensor, hidden: Tensor) -> Tensor:
         """Linear in pointer, mask and the goal's hidden layer; only as far as trained lists go.

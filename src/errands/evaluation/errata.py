@@ -148,12 +148,12 @@ DEVIATIONS = (
         "plain actor-critic over whole episodes",
         "clipped, each batch used several times, through so many steps at a time",
     ),
-    Deviation("lists", "entropy of gate and shift", "open", "a tenth of the subtask's weight"),
+    Deviation("lists", "entropy of the gate", "open", "a tenth of subtask's and shift's weight"),
     Deviation(
         "lists",
         "what the shift reads",
         "the context",
-        "`fast`: the instruction retrieved before and the last subtask as well",
+        "`fast`: the instruction retrieved before as well",
     ),
     Deviation(
         "lists",
@@ -178,13 +178,14 @@ DEVIATIONS = (
         "lists",
         "curriculum",
         "lists and maps grow, thresholds not given",
-        "lists grow from 1 to 4 at 80% success, maps from 7 to 10 with them",
+        "lists grow from 1 to 4 at 85% success, maps from 7 to 10 with them; short lists get "
+        "fewer steps",
     ),
     Deviation(
         "lists",
-        "events early in training",
+        "events while lists are short",
         "as always",
-        "they may happen more often at first (`events` of a stage), and as always in the end",
+        "they may happen more often (`events` of a stage), and as always once lists are long",
     ),
     Deviation(
         "lists",

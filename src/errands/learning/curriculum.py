@@ -7,7 +7,7 @@ from errands.worlds.spec import MAP_SIZE, Setting
 SMALLEST = 7  # map size to begin with, border included [C]
 GROW_AT = 0.9  # share of successes in the last batches that makes the next size join [O]
 PATIENCE = 5  # batches in a row [O]
-GROW_LISTS_AT = 0.8  # share of successes that makes lists longer [O]
+GROW_LISTS_AT = 0.85  # share of successes that makes lists longer [O]
 
 
 class Curriculum:
@@ -45,6 +45,10 @@ class ListCurriculum:
         self.reached = 1
         self.mastered = False  # the longest are learned as well
         self._good_batches = 0
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return 1, self.reached
 
     @property
     def growth(self) -> float:

@@ -131,12 +131,12 @@ class MetaTrainer(Trainer):
         return True
 
     def _tasks(self) -> TaskSource:
-        """Training lists of the length that is due, with the time that the longest have."""
+        """Training lists of the length that is due. Short ones get their share of the time."""
         _, stage, _ = self.stage()
         longest = self.training.longest
-        length = self.curriculum.reached if stage.curriculum else longest
-        limit = self.spec.step_limit(longest, "train")
-        return tasks.lists(self.spec, "train", (length, length), step_limit=limit)
+        lengths = self.curriculum.lengths if stage.curriculum else (longest, longest)
+        limit = self.spec.step_limit(longest, "train") * (1 + lengths[1]) // (1 + longest)
+        return tasks.lists(self.spec, "train", lengths, step_limit=limit)
 
     def _setting(self) -> Setting:
         """The world of the stage. Maps grow together with the lists."""
@@ -156,7 +156,6 @@ class MetaTrainer(Trainer):
         rate = stage.rate(share)
         self.set_rate(rate)
         self.soft = stage.soft
-        self._set_events()
         self.meta.eval()
         frames, statistics = self.rollout.collect(self.hierarchy, self.sampling, soft=stage.soft)
         self.meta.train()
@@ -176,15 +175,10 @@ class MetaTrainer(Trainer):
         worlds = self.rollout.worlds
         worlds.change_tasks(self._tasks())
         worlds.change_setting(self._setting())
-
-    def _set_events(self) -> None:
-        """Events happen more often at first, and as always in the end."""
-        if self.spec.event is None:
-            return
-        _, stage, share = self.stage()
-        over = self.curriculum.growth if stage.curriculum else min(1.0, 2.0 * share)
-        times = stage.events + (1.0 - stage.events) * over
-        self.rollout.worlds.rules["event_probability"] = self.spec.event.probability * times
+        if self.spec.event is not None:
+            _, stage, _ = self.stage()
+            times = stage.events + (1.0 - stage.events) * self.curriculum.growth
+            worlds.rules["event_probability"] = self.spec.event.probability * times
 
     def _updates(
         self, frames: MetaFrames, stage: MetaStage, share: float
