@@ -28,9 +28,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 	@echo "setup: done, try $(BIN)/errands --help"
 
-demo: setup ## Watch the near-optimal policy run an errand, and keep it as demo.gif
+demo: setup ## Watch a trained agent run an errand that it was never trained on, and keep it as demo.gif
 	$(BIN)/errands run "pick up the pig, visit the box, transform all cows" \
-		--world grid --agent near-optimal --seed 7 --gif demo.gif
+		--world grid --agent dynamic --seed 7 --gif demo.gif
+	@echo "To watch it in the browser, with a list of your own: $(BIN)/errands watch"
 
 test: lint browser ## Check style and types, then run the tests
 	$(BIN)/pytest -n 2 --dist loadfile

@@ -15,6 +15,9 @@ from errands.cli import main
 from errands.commands import watch
 from errands.commands.problem import Problem
 from errands.commands.watch import Watch
+from errands.watch import choices
+from errands.watch.episode import Episode
+from errands.watch.protocol import Begin
 from twins.pages import PATIENCE, opened
 from twins.untrained import save_untrained
 
@@ -65,6 +68,19 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(Problem, match=r"uvicorn is missing; pip install 'errands\[watch\]'"):
         watch.check_installed()
+
+
+def test_the_shipped_agent_is_offered_and_does_the_pages_example() -> None:
+    cast = Watch()._cast()
+    assert next(iter(cast["grid"])) == "dynamic"
+    assert "dynamic" not in cast["block"]  # it is not trained there yet
+    text, seed = choices.EXAMPLES["grid"]
+    episode = Episode(Begin("grid", "dynamic", text, seed), cast)
+    while episode.advance():
+        pass
+    frame = episode.frame(going=False)
+    assert frame.outcome == "done"
+    assert frame.thought is not None  # what it thinks is shown
 
 
 def test_ones_own_run_is_offered_first(tmp_path: Path) -> None:

@@ -126,16 +126,28 @@ def test_interact_means_what_the_objects_group_says(spec: WorldSpec) -> None:
             assert (worlds.status[0] == DONE) == (action == verb.upper().replace(" ", "_"))
 
 
-def test_what_an_instruction_is_owed_appears_when_the_list_reaches_it() -> None:
+def test_what_an_instruction_is_owed_appears_in_the_step_after_the_list_reaches_it() -> None:
     worlds = scene(GRID, "pick up egg, visit heart", {(4, 5): "egg"})
     worlds.privileged_goals[0, 1, SUPPLY] = 2
     play(worlds, "NO_OP")
     assert count_of(worlds, "heart") == 0
     play(worlds, "PICK_UP_NORTH")
+    assert (progress_of(worlds), count_of(worlds, "heart")) == (1, 0)
+    play(worlds, "NO_OP")
     assert count_of(worlds, "heart") == 2
     assert worlds.privileged_goals[0, 1, SUPPLY] == 0
     play(worlds, "NO_OP")
     assert count_of(worlds, "heart") == 2
+
+
+def test_who_has_taken_all_sees_that_none_is_left_before_more_of_it_comes() -> None:
+    worlds = scene(GRID, "pick up all eggs, visit egg", {(4, 5): "egg"})
+    worlds.privileged_goals[0, 1, SUPPLY] = 1
+    play(worlds, "PICK_UP_NORTH")
+    plane = 3 + GRID.objects.index("egg")
+    assert not worlds.images[0, plane].any()
+    play(worlds, "NO_OP")
+    assert worlds.images[0, plane].sum() == 1
 
 
 def test_what_is_wasted_is_not_replaced() -> None:
@@ -181,7 +193,7 @@ def test_on_a_full_map_something_useless_makes_room() -> None:
     full = dict.fromkeys(INSIDE, "rock") | {(4, 5): "egg", (8, 8): "tree"}
     worlds = scene(GRID, "visit egg, pick up heart, pick up rock", full)
     worlds.privileged_goals[0, 1, SUPPLY] = 1
-    play(worlds, "MOVE_NORTH")
+    play(worlds, "MOVE_NORTH", "NO_OP")
     assert thing_at(worlds, (8, 8)) == "heart"  # nobody asks for the tree
     assert worlds.privileged_goals[0, :, SUPPLY].tolist() == [0, 0, 0]
 
@@ -190,7 +202,7 @@ def test_what_made_room_is_owed_to_the_instruction_that_needs_it() -> None:
     full = dict.fromkeys(INSIDE, "rock") | {(4, 5): "egg", (8, 8): "tree"}
     worlds = scene(GRID, "visit egg, pick up heart, pick up all rocks, visit tree", full)
     worlds.privileged_goals[0, 1, SUPPLY] = 1
-    play(worlds, "MOVE_NORTH")
+    play(worlds, "MOVE_NORTH", "NO_OP")
     assert thing_at(worlds, (8, 8)) == "heart"  # the tree is needed last
     assert (count_of(worlds, "egg"), count_of(worlds, "rock")) == (1, 62)  # the agent is on the egg
     assert worlds.privileged_goals[0, :, SUPPLY].tolist() == [0, 0, 0, 1]

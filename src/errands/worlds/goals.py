@@ -27,17 +27,12 @@ def resolved_verb(verb: int, target: int, rules: Rules) -> int:
 
 
 @kernel()
-def reach(world: World, goals: Goals, index: int) -> None:
-    """Begin the instruction at `index`: targets the map could not offer before appear now."""
-    world.progress = index
-    world.achieved = 0
-    if index < world.length:
-        bring_supply(world, goals)
-
-
-@kernel()
 def bring_supply(world: World, goals: Goals) -> None:
-    """Place what the current instruction is still owed, as far as there is room."""
+    """Place what the current instruction is still owed, as far as there is room.
+
+    It comes with the step after the one that finished the instruction before: in between, who has
+    picked up all eggs sees that none is left, even if the next instruction needs another one.
+    """
     index = world.progress
     while goals[index, SUPPLY] > 0 and place_target(world, goals, goals[index, TARGET]):
         goals[index, SUPPLY] -= 1
@@ -92,7 +87,7 @@ def advance_goals(world: World, goals: Goals, rules: Rules) -> bool:
         world.achieved += 1
         none_left = world.counts[target] == 0
         if none_left if quantity == ALL else world.achieved >= quantity:
-            reach(world, goals, index + 1)
+            world.progress, world.achieved = index + 1, 0
     return world.progress == world.length
 
 
