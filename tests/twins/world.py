@@ -30,7 +30,7 @@ def neighbour(cell: Cell, direction: str, steps: int = 1) -> Cell:
 
 @dataclass
 class Goal:
-    """One instruction: `quantity` is a count or "all", `owed` targets appear a step after it begins."""
+    """One instruction: `quantity` is a count or "all", `owed` targets appear when it begins."""
 
     verb: str
     object: str
@@ -207,6 +207,9 @@ class Twin:
             self.happened["all" if goal.quantity == "all" else f"{goal.quantity} times"] += 1
             self.progress += 1
             self.achieved = 0
+            again = not self.done and self.goals[self.progress].object == goal.object
+            if not self.done and not (goal.quantity == "all" and again):
+                self.bring_owed()
 
     def bring_owed(self) -> None:
         goal = self.goals[self.progress]

@@ -27,12 +27,23 @@ def resolved_verb(verb: int, target: int, rules: Rules) -> int:
 
 
 @kernel()
-def bring_supply(world: World, goals: Goals) -> None:
-    """Place what the current instruction is still owed, as far as there is room.
+def reach(world: World, goals: Goals, index: int) -> None:
+    """Begin the instruction at `index`: targets the map could not offer before appear now.
 
-    It comes with the step after the one that finished the instruction before: in between, who has
-    picked up all eggs sees that none is left, even if the next instruction needs another one.
+    After "all" of the same they appear a step later, so that for one step none is to be seen: who
+    has picked up all eggs could not tell a new one from one that is left.
     """
+    world.progress, world.achieved = index, 0
+    if index == world.length:
+        return
+    before = goals[index - 1]
+    if index == 0 or before[QUANTITY] != ALL or before[TARGET] != goals[index, TARGET]:
+        bring_supply(world, goals)
+
+
+@kernel()
+def bring_supply(world: World, goals: Goals) -> None:
+    """Place what the current instruction is still owed, as far as there is room."""
     index = world.progress
     while goals[index, SUPPLY] > 0 and place_target(world, goals, goals[index, TARGET]):
         goals[index, SUPPLY] -= 1
@@ -87,7 +98,7 @@ def advance_goals(world: World, goals: Goals, rules: Rules) -> bool:
         world.achieved += 1
         none_left = world.counts[target] == 0
         if none_left if quantity == ALL else world.achieved >= quantity:
-            world.progress, world.achieved = index + 1, 0
+            reach(world, goals, index + 1)
     return world.progress == world.length
 
 

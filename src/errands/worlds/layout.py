@@ -6,8 +6,8 @@ Every episode is solvable by construction:
 2. The list is played through on paper. Where an instruction would find too few targets, they are
    put on the map from the start, as long as a quarter of the open cells stays empty and no earlier
    instruction takes *all* of that object. What cannot be there from the start is the instruction's
-   supply: it appears in the step after the list has reached that instruction, on a full map in
-   the place of something that is needed later or not at all.
+   supply: it appears when the list reaches that instruction (after "all" of the same, a step
+   later), on a full map in the place of something that is needed later or not at all.
 Nothing else is replaced: an agent that wastes what a later instruction needs has failed, unless
 the setting is forgiving.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from errands.language.vocabulary import ALL, TRANSFORM, VISIT
 from errands.worlds.events import COLUMN_STEPS, ROW_STEPS
-from errands.worlds.goals import bring_supply, resolved_verb
+from errands.worlds.goals import reach, resolved_verb
 from errands.worlds.kernel import kernel
 from errands.worlds.record import Records, new_records
 from errands.worlds.spec import (
@@ -121,8 +121,7 @@ def begin_world(
     world.events_used = 0
     world.steps = 0
     world.step_limit = tasks.step_limit
-    world.progress, world.achieved = 0, 0
-    bring_supply(world, goals)
+    reach(world, goals, 0)
 
 
 @kernel()
