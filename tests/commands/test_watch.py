@@ -72,7 +72,8 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_shipped_agent_is_offered_and_does_the_pages_example() -> None:
     cast = Watch()._cast()
-    assert next(iter(cast["grid"])) == "dynamic"
+    offered = choices.hello(cast).worlds
+    assert offered["grid"].agents[0].name == "dynamic"
     assert "dynamic" not in cast["block"]  # it is not trained there yet
     text, seed = choices.EXAMPLES["grid"]
     episode = Episode(Begin("grid", "dynamic", text, seed), cast)
