@@ -311,9 +311,10 @@ def pages_at_once() -> str:
         if path.exists():
             found = json.loads(path.read_text())
             rates = [f"{found[name]:.1f}" for name in ("slowest", "median")]
-            rows.append([world, str(found["clients"]), *rates, str(found["cores"])])
-    headings = ["world", "pages", "slowest, frames a second", "median", "cores"]
-    text = table(headings, rows)
+            about = [world, found["agent"], str(found["clients"])]
+            rows.append([*about, *rates, str(found["cores"])])
+    headings = ["world", "agent", "pages", "slowest, frames a second", "median", "cores"]
+    text = table(headings, rows, left=2)
     if len(rows) == 2:
         return text
     how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
