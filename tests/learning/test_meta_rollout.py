@@ -15,6 +15,7 @@ from errands.learning.meta_rollout import MetaFrames, MetaRollout, MetaStatistic
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import TaskSource, Worlds, list_tasks
 from twins.meta import FORMS, randomised
+from twins.story import walk
 
 COUNT, STEPS, LIMIT, LONGEST, SEED = 6, 5, 7, 3, 1000
 SKILLS = {
@@ -126,26 +127,13 @@ def test_frames_tell_episodes_in_order(story: Story) -> None:
     rewards = story.whole("rewards")
     assert ended.any()
     assert finished.any()
-    for world in range(COUNT):
-        expect_begin, expect_last, steps = True, False, 0
-        for t in range(story.times):
-            assert begins[t, world] == expect_begin
-            assert running[t, world] != expect_last
-            if expect_begin:
-                steps = 0
-                assert not finished[t, world]
-            else:  # the list stays the same
-                assert torch.equal(masks[t, world], masks[t - 1, world])
-                assert torch.equal(bags[t, world], bags[t - 1, world])
-            if expect_last:  # nothing is decided any more, and nothing paid
-                assert not done[t, world]
-                assert not ended[t, world]
-                assert rewards[t, world] == 0
-                expect_begin, expect_last = True, False
-                continue
-            steps += 1
-            assert ended[t, world] == (done[t, world] or steps == LIMIT)
-            expect_begin, expect_last = False, bool(ended[t, world])
+    assert begins.shape == (story.times, COUNT)
+    for t, world, is_first, _ in walk(begins, running, done, ended, rewards, LIMIT):
+        if is_first:
+            assert not finished[t, world]
+        else:  # the list stays the same
+            assert torch.equal(masks[t, world], masks[t - 1, world])
+            assert torch.equal(bags[t, world], bags[t - 1, world])
 
 
 def test_frames_are_what_single_worlds_go_through(story: Story) -> None:

@@ -13,6 +13,7 @@ from errands.learning.rollout import SkillFrames, SkillRollout, sample
 from errands.worlds.spec import BLOCK, GRID, WORLDS
 from errands.worlds.vector import TaskSource, Worlds, skill_tasks
 from twins.skills import Moment, ScriptedSkill, optimal_or_idle
+from twins.story import walk
 
 LIMIT, COUNT, SEED = 8, 12, 1000
 TASKS = replace(skill_tasks(GRID, "independent", "train"), step_limit=LIMIT)
@@ -59,26 +60,11 @@ def test_frames_tell_episodes_in_order(story: Story) -> None:
     rewards, subtasks = story.whole("rewards"), story.whole("subtasks")
     assert (ended & done).any()
     assert (ended & ~done).any()
-    for world in range(COUNT):
-        expect_begin, expect_last, steps = True, False, 0
-        for t in range(story.times):
-            assert begins[t, world] == expect_begin
-            assert running[t, world] != expect_last
-            if expect_begin:
-                steps = 0
-            else:
-                assert torch.equal(subtasks[t, world], subtasks[t - 1, world])
-            if expect_last:  # nothing is decided any more, and nothing paid
-                assert finished[t, world] == done[t - 1, world]
-                assert not done[t, world]
-                assert not ended[t, world]
-                assert rewards[t, world] == 0
-                expect_begin, expect_last = True, False
-                continue
-            steps += 1
-            assert not finished[t, world]
-            assert ended[t, world] == (done[t, world] or steps == LIMIT)
-            expect_begin, expect_last = False, bool(ended[t, world])
+    assert begins.shape == (story.times, COUNT)
+    for t, world, is_first, is_last in walk(begins, running, done, ended, rewards, LIMIT):
+        assert finished[t, world] == (is_last and done[t - 1, world])
+        if not is_first:
+            assert torch.equal(subtasks[t, world], subtasks[t - 1, world])
 
 
 def test_frames_are_what_single_worlds_go_through(story: Story) -> None:

@@ -113,12 +113,16 @@ def bags_of_words(tokens: Tensor, words: int) -> Tensor:
     return bags
 
 
+def last_of(present: Tensor) -> Tensor:
+    """1 at the last instruction of each list (B, K) that is there, else 0."""
+    return present * (1.0 - F.pad(present[:, 1:], (0, 1)))
+
+
 def shift_pointer(p: Tensor, l: Tensor, mask: Tensor) -> Tensor:  # noqa: E741
     """l * p (eq. 3): pointer (B, K) moved by shifts (B, 3). What would leave the list stays."""
     present = mask.to(p.dtype)
-    last = present * (1.0 - F.pad(present[:, 1:], (0, 1)))
     back = F.pad(p[:, 1:], (0, 1)) + F.pad(p[:, :1], (0, p.shape[1] - 1))
-    forth = F.pad(p[:, :-1], (1, 0)) * present + p * last
+    forth = F.pad(p[:, :-1], (1, 0)) * present + p * last_of(present)
     return l[:, :1] * back + l[:, 1:2] * p + l[:, 2:] * forth
 
 
@@ -128,11 +132,9 @@ def within_list(l: Tensor, p: Tensor, mask: Tensor) -> Tensor:  # noqa: E741
     They come to the same; told apart, they would be learned from noise alone, and whatever lists of
     one teach about them is wrong for longer ones.
     """
-    present = mask.to(p.dtype)
-    last = present * (1.0 - F.pad(present[:, 1:], (0, 1)))
     # A pointer that soft updates have left behind may be a rounding error above one.
     back = l[:, 0] * (1.0 - p[:, 0]).clamp(min=0.0)
-    forth = l[:, 2] * (1.0 - (p * last).sum(dim=1)).clamp(min=0.0)
+    forth = l[:, 2] * (1.0 - (p * last_of(mask.to(p.dtype))).sum(dim=1)).clamp(min=0.0)
     return torch.stack((back, l[:, 1] + (l[:, 0] - back) + (l[:, 2] - forth), forth), dim=1)
 
 

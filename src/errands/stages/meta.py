@@ -131,7 +131,7 @@ class MetaTrainer(Trainer):
         return True
 
     def _tasks(self) -> TaskSource:
-        """Training lists of the length that is due. Short ones get their share of the time."""
+        """Training lists of the length that is due. Short ones get less time."""
         _, stage, _ = self.stage()
         longest = self.training.longest
         lengths = self.curriculum.lengths if stage.curriculum else (longest, longest)
