@@ -50,3 +50,13 @@ def kernel(*, parallel: bool = False) -> Callable[[Function], Function]:
             settings.CACHE_DIR = previous
 
     return compile_lazily
+
+
+def bound_to(function: Callable[..., Any], *arguments: object) -> Callable[..., Any]:
+    """The machine code of a kernel for arguments of these types: no other may be handed to it.
+
+    A kernel looks at the types of all its arguments at every call. Where there are a dozen arrays
+    that never change, that takes as long as to step a dozen worlds.
+    """
+    compiled: Callable[..., Any] = cast(Any, function).compile(tuple(map(numba.typeof, arguments)))
+    return compiled

@@ -1,7 +1,8 @@
 """Many worlds at once: the thin shell around the kernels that everything else drives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from errands.language.vocabulary import (
 )
 from errands.worlds import block, grid
 from errands.worlds.art import load_art
+from errands.worlds.kernel import bound_to
 from errands.worlds.layout import Pool, Tasks, compile_setting
 from errands.worlds.planner import Plan, Planner
 from errands.worlds.raycast import build_tables, texture_atlas
@@ -164,9 +166,11 @@ class Worlds:
         self._returns = np.zeros(count, np.float64)
         self.change_tasks(tasks)
         self.change_setting(setting or spec.lists)
+        self._kernels: Any = grid if spec.kind == "grid" else block
+        self._eyes: tuple[Any, ...] = ()  # what the block world's pictures are made with
         if spec.kind == "block":
-            self._tables = build_tables()
-            self._atlas = texture_atlas(load_art(spec.art or "block"), spec.objects)
+            atlas = texture_atlas(load_art(spec.art or "block"), spec.objects)
+            self._eyes = build_tables(), atlas
         self.seed(0)
 
     def change_tasks(self, tasks: TaskSource) -> None:
@@ -204,13 +208,8 @@ class Worlds:
         self.rewards[chosen] = 0.0
         self.status[chosen] = 0
         self._returns[chosen] = 0.0
-        source = self.rules, self._ranges, self._tasks, self._pool
-        inputs = self._worlds, self._goals, chosen, *source
-        outputs = self.tokens, self.mask, self.images
-        if self.spec.kind == "grid":
-            grid.begin_all(*inputs, *outputs)
-        else:
-            block.begin_all(*inputs, self._tables, self._atlas, *outputs)
+        inputs = self._worlds, self._goals, chosen, *self._source
+        self._kernels.begin_all(*inputs, *self._eyes, self.tokens, self.mask, self.images)
 
     def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
         """Act in every world; writes `rewards`, `status` and `images`.
@@ -218,19 +217,27 @@ class Worlds:
         A world whose episode has ended stays as it is, or with `renew` begins a new one instead of
         acting: one call for a whole step of a batch that never stops.
         """
-        actions = np.asarray(actions, np.int64)
+        actions = np.ascontiguousarray(actions, np.int64)
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
-        source = self.rules, self._ranges, self._tasks, self._pool
-        inputs = self._worlds, self._goals, actions, *source
-        outputs = self.tokens, self.mask, self.rewards, self.status, self._returns, self.images
+        if not self._step_all(*self._step_arguments(actions, renew)):
+            raise ValueError(f"actions must be within 0..{self.actions - 1}")
+
+    @property
+    def _source(self) -> tuple[Any, ...]:
+        """What new episodes are made from."""
+        return self.rules, self._ranges, self._tasks, self._pool
+
+    def _step_arguments(self, actions: NDArray[np.int64], renew: bool) -> tuple[Any, ...]:
+        told = self.tokens, self.mask, self.rewards, self.status, self._returns, self.images
+        return self._worlds, self._goals, actions, *self._source, renew, *self._eyes, *told
+
+    @cached_property
+    def _step_all(self) -> Callable[..., bool]:
+        step_all: Callable[..., bool] = block.step_all
         if self.spec.kind == "grid":
             step_all = grid.step_few if self.count <= grid.FEW else grid.step_many
-            known = step_all(*inputs, renew, *outputs)
-        else:
-            known = block.step_all(*inputs, renew, self._tables, self._atlas, *outputs)
-        if not known:
-            raise ValueError(f"actions must be within 0..{self.actions - 1}")
+        return bound_to(step_all, *self._step_arguments(np.zeros(self.count, np.int64), False))
 
     def drop(self, i: int, row: int, column: int, name: str) -> None:
         """Put an object on an empty cell of world i, as a person who watches may.
@@ -252,10 +259,7 @@ class Worlds:
             world["events"] += 1
         world["tiles"][row, column] = FIRST_OBJECT + kind
         world["counts"][kind] += 1
-        if self.spec.kind == "grid":
-            grid.observe(world, self.images[i])
-        else:
-            block.observe(world, self._tables, self._atlas, self.images[i])
+        self._kernels.observe(world, *self._eyes, self.images[i])
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """All that changes, as plain arrays: restored, the worlds go on from exactly here."""
