@@ -288,7 +288,7 @@ def meta_presets() -> str:
         kind = ["soft" if at.soft else "hard"]
         kind += ["forgiving"] * at.forgiving + ["curriculum"] * at.curriculum
         kind += ["until the longest lists are learned"] * at.leaves_early
-        kind += [f"events at first {at.events:g} times as often"] * (at.events != 1)
+        kind += [f"events up to {at.events:g} times as often"] * (at.events != 1)
         return f"{', '.join(kind)}: {stage(at)}, entropy {at.entropy:g}"
 
     lines: dict[str, Callable[[MetaTraining], str]] = {

@@ -207,8 +207,8 @@ class MetaStage(Stage):
     curriculum: bool = False  # lists from length 1 on, growing with the success rate
     # End as soon as the longest are learned; the last stage gets the frames left over. Paper: no
     leaves_early: bool = False
-    # How often events happen while lists have length 1, times the world's own chance, which they
-    # return to as lists grow: who never meets one does not learn what it is worth. Paper: 1
+    # How often events happen while the agent uses none, times the world's own chance, which they
+    # fall to as it uses more: who never meets one does not learn what it is worth. Paper: 1
     events: float = 1.0
 
     def entropy_weight(self, share: float) -> float:
@@ -232,11 +232,11 @@ class MetaTraining(Training):
     # the paper preset keeps the paper's order.
     stages: tuple[MetaStage, ...] = (
         MetaStage(
-            2_000_000, 1e-3, 7e-4, 0.02, soft=False, curriculum=True, leaves_early=True, events=3.0
+            2_000_000, 1e-3, 7e-4, 0.02, soft=False, curriculum=True, leaves_early=True, events=10.0
         ),
-        MetaStage(3_000_000, 7e-4, 3e-5, 0.01, soft=False),
+        MetaStage(2_000_000, 7e-4, 3e-5, 0.01, soft=False),
     )
-    update_penalty: float = 1e-2  # eta, beside advantages of unit variance; paper: 1e-4
+    update_penalty: float = 5e-2  # eta, beside advantages of unit variance; paper: 1e-4
     longest: int = 4  # instructions of a training list, as in the paper
     validate_every: int = 500_000
 
@@ -256,6 +256,11 @@ GATES: dict[MetaAgent, Gate] = {
     "short": "every-step",
     "flat": "every-step",
 }
+
+
+# Who can leave a subtask for an event. The others would never use enough of them to see the world
+# as it is.
+INTERRUPTING: tuple[MetaAgent, ...] = ("dynamic", "short")
 
 
 def meta_training(
@@ -280,6 +285,8 @@ def meta_training(
         skill=skill or f"{world}/skill-independent",
         network=network,
     )
+    if agent not in INTERRUPTING:
+        base = replace(base, stages=tuple(replace(stage, events=1.0) for stage in base.stages))
     if preset == "paper":
         layers = replace(
             network,
@@ -293,6 +300,7 @@ def meta_training(
             glance=False,
             told=False,
             reminded=False,
+            own_verbs=False,
             hidden=256,
             factors=256,
             head_start=False,

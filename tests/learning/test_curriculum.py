@@ -3,11 +3,13 @@
 import pytest
 
 from errands.learning.curriculum import (
+    ENOUGH,
     GROW_AT,
     GROW_LISTS_AT,
     PATIENCE,
     SMALLEST,
     Curriculum,
+    EventCurriculum,
     ListCurriculum,
 )
 from errands.worlds.spec import GRID, MAP_SIZE
@@ -97,3 +99,36 @@ def test_lists_go_on_where_they_stopped(batches: int) -> None:
     other.restore(curriculum.facts())
     assert (other.reached, other.mastered) == (curriculum.reached, curriculum.mastered)
     assert good_lists(other, PATIENCE) == good_lists(curriculum, PATIENCE)
+
+
+# Events
+
+
+def test_events_come_often_while_none_is_used_and_as_in_the_world_when_enough_are() -> None:
+    events = EventCurriculum()
+    assert events.times(10.0) == 10.0
+    told = []
+    for _ in range(60):
+        events.learn(2 * ENOUGH)
+        told.append(events.times(10.0))
+    assert told == sorted(told, reverse=True)
+    assert told[0] < 10.0
+    assert told[-1] == 1.0
+    for _ in range(60):
+        events.learn(0.0)
+    assert events.times(10.0) == pytest.approx(10.0)
+
+
+def test_half_of_enough_is_half_way() -> None:
+    events = EventCurriculum()
+    for _ in range(100):
+        events.learn(ENOUGH / 2)
+    assert events.times(5.0) == pytest.approx(3.0)
+    assert events.times(1.0) == 1.0
+
+
+def test_events_go_on_where_they_stopped() -> None:
+    events, other = EventCurriculum(), EventCurriculum()
+    events.learn(0.3)
+    other.restore(events.facts())
+    assert other.times(4.0) == events.times(4.0)

@@ -13,7 +13,7 @@ from errands.agents.meta import MetaController
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.config import MetaAgent, MetaTraining, World, meta_training
 from errands.learning.checkpoint import save_agent
-from errands.learning.curriculum import PATIENCE, SMALLEST
+from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
 from errands.learning.meta_rollout import MetaFrames
 from errands.stages import journal
 from errands.stages.meta import MetaTrainer, meta_losses, think_again
@@ -165,13 +165,13 @@ def iterated_once(training: MetaTraining) -> Any:
 # Worlds of the stages
 
 
-def succeed(trainer: MetaTrainer, success: float) -> None:
-    """Make every batch's episodes count as done so often."""
+def succeed(trainer: MetaTrainer, success: float, caught: float = 0.0) -> None:
+    """Make every batch's episodes count as done so often, and events as used."""
     collect = trainer.rollout.collect
 
     def flattered(*arguments: Any, **options: Any) -> Any:
         frames, statistics = collect(*arguments, **options)
-        return frames, replace(statistics, success=success)
+        return frames, replace(statistics, success=success, caught=caught)
 
     trainer.rollout.collect = flattered  # type: ignore[method-assign]
 
@@ -186,7 +186,6 @@ def curious(**changes: Any) -> MetaTraining:
 
 
 def test_success_makes_lists_longer_and_maps_larger_and_stages_change_the_world() -> None:
-    assert GRID.event is not None
     trainer = MetaTrainer(curious())
     succeed(trainer, 1.0)
     worlds = trainer.rollout.worlds
@@ -195,23 +194,48 @@ def test_success_makes_lists_longer_and_maps_larger_and_stages_change_the_world(
     names = []
     for _ in range(3 * PATIENCE + 6):
         tasks = worlds.tasks
-        often = float(worlds.rules["event_probability"][0]) / GRID.event.probability
-        told.append((tasks.lengths, tasks.step_limit, worlds.setting.sizes, round(often, 3)))
+        told.append((tasks.lengths, tasks.step_limit, worlds.setting.sizes))
         assert worlds.setting.forgiving == (len(told) <= 3 * PATIENCE + 2)
         names.append(trainer.iterate().stage)
     lessons = [told[k] for k in range(0, 3 * PATIENCE + 1, PATIENCE)]
     limit = GRID.step_limit(4, "train")
     assert lessons == [
-        ((1, 1), 2 * limit // 5, (SMALLEST, SMALLEST), 3.0),
-        ((1, 2), 3 * limit // 5, (SMALLEST, SMALLEST + 1), 2.333),
-        ((1, 3), 4 * limit // 5, (SMALLEST, SMALLEST + 2), 1.667),
-        ((1, 4), limit, (SMALLEST, MAP_SIZE), 1.0),
+        ((1, 1), 2 * limit // 5, (SMALLEST, SMALLEST)),
+        ((1, 2), 3 * limit // 5, (SMALLEST, SMALLEST + 1)),
+        ((1, 3), 4 * limit // 5, (SMALLEST, SMALLEST + 2)),
+        ((1, 4), limit, (SMALLEST, MAP_SIZE)),
     ]
     for k in range(3 * PATIENCE):
         assert told[k] == lessons[k // PATIENCE]
     assert names[-4:] == ["soft", "soft", "hard", "hard"]
-    assert told[-4:] == [((4, 4), limit, GRID.lists.sizes, 1.0)] * 4
+    assert told[-4:] == [((4, 4), limit, GRID.lists.sizes)] * 4
     assert worlds.setting == GRID.lists
+
+
+def test_events_come_more_often_until_the_agent_uses_them(tmp_path: Path) -> None:
+    training = curious()
+    first, *others = training.stages
+    eager = replace(training, stages=(replace(first, events=5.0), *others))
+    trainer = MetaTrainer(eager)
+    assert often(trainer) == pytest.approx(5.0)
+    succeed(trainer, 0.5, caught=ENOUGH / 2)
+    for _ in range(3 * PATIENCE):
+        trainer.iterate()
+    assert trainer.stage()[0] == 0
+    assert often(trainer) == pytest.approx(3.0, abs=0.1)
+    trainer.save(tmp_path)
+    resumed = MetaTrainer(eager)
+    resumed.resume(tmp_path)
+    assert often(resumed) == often(trainer)
+    while trainer.stage()[0] == 0:
+        trainer.iterate()
+    assert often(trainer) == pytest.approx(1.0)
+
+
+def often(trainer: MetaTrainer) -> float:
+    """How many times the world's own chance events have."""
+    assert GRID.event is not None
+    return float(trainer.rollout.worlds.rules["event_probability"][0]) / GRID.event.probability
 
 
 def test_without_success_lists_stay_short_until_the_stage_is_over() -> None:

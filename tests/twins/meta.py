@@ -33,6 +33,7 @@ FORMS = {
         glance=False,
         told=False,
         reminded=False,
+        own_verbs=False,
     ),
     "hierarchical": replace(SMALL, low=3),
     "block": BLOCK,
@@ -41,6 +42,7 @@ FORMS = {
 }
 LENGTHS = (3, 1, 4)  # of the lists, one a world
 LONGEST = 4
+VERB = 0  # index of the parameter
 CERTAIN = 1000.0  # a logit that leaves no doubt
 
 
@@ -49,7 +51,7 @@ def randomised(network: MetaNetwork) -> MetaController:
     torch.manual_seed(0)
     meta = MetaController(network).eval()
     with torch.no_grad():
-        for layer in (*meta.goals, meta.shift[2], meta.update):
+        for layer in meta.heads():
             layer.weight.normal_()
             layer.bias.normal_()
     return meta
@@ -184,6 +186,12 @@ class SlowUpdater:
                 r = [total + share * part for total, part in zip(r, self.words[word], strict=True)]
         return r
 
+    def named(self, p: Vector, thing: int) -> float:
+        """How much of what the pointer is on names this object: its words are the last ones."""
+        word = self.meta.network.words - self.meta.network.objects + thing
+        pairs = zip(p, self.sentences, strict=True)
+        return min(1.0, sum(share * sentence.count(word) for share, sentence in pairs))
+
     def shifted(self, l: Vector) -> Vector:  # noqa: E741
         """l * p: what would leave the list stays where it is."""
         p = [0.0] * len(self.p)
@@ -236,8 +244,11 @@ class SlowUpdater:
         r_new = self.retrieve(p_new)
         hidden = relu(linear(meta.goal_hidden, [*r_new, *h]))
         for k, head in enumerate(meta.goals):
+            logits = linear(head, hidden)
+            if k == VERB and network.own_verbs:
+                logits = mixed(self.named(p_new, g[1]), logits, linear(meta.other_verbs, hidden))
             copied = 0.0 if self.g is None else float(self.g[k] == g[k])
-            chance = weight * softmax(linear(head, hidden))[g[k]] + (1 - weight) * copied
+            chance = weight * softmax(logits)[g[k]] + (1 - weight) * copied
             log_probability += math.log(chance)
         self.p, self.r = mixed(weight, p_new, self.p), mixed(weight, r_new, self.r)
         self.h = h[: network.low] + mixed(weight, h, self.h)[network.low :]

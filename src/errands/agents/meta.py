@@ -7,7 +7,7 @@ primitive actions where the others choose the parameters of a subtask.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -52,6 +52,7 @@ class MetaNetwork:
     glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
     reminded: bool = True  # the shift reads r_(t-1) beside the context; paper: no
+    own_verbs: bool = True  # objects that the instruction does not name get their own; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
@@ -181,6 +182,8 @@ class MetaController(nn.Module):
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
+        if network.own_verbs and not network.flat:
+            self.other_verbs = nn.Linear(hidden, network.verbs)
         self.baseline = nn.Linear(2 * network.slots + hidden, 1)
         # What b_t adds to the logits of the update and of the shifts, beside what they compute.
         self.update_start = nn.Parameter(torch.zeros(2))
@@ -222,12 +225,19 @@ class MetaController(nn.Module):
     def _start(self) -> None:
         """Begin undecided about subtasks, and with a head start about when to move on."""
         with torch.no_grad():
-            for layer in (*self.goals, self.shift[2], self.update):
+            for layer in self.heads():
                 layer.weight *= 0.1
                 layer.bias.zero_()
             if self.network.head_start and not self.network.flat:
                 self.update_start.copy_(torch.tensor((-2.0, 4.0)))
                 self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 0.0, 1.5))))
+
+    def heads(self) -> list[nn.Linear]:
+        """The layers that logits come from."""
+        heads = [*self.goals, self.shift[2], self.update]
+        if self.network.own_verbs and not self.network.flat:
+            heads.append(self.other_verbs)
+        return cast(list[nn.Linear], heads)
 
     def initial_state(self, worlds: int, longest: int) -> MetaState:
         """Placeholders: a step that `begins` looks at none of it."""
@@ -256,7 +266,7 @@ class MetaController(nn.Module):
         `soft` weighs update and copy by c_t and shifts by l_t, and draws only g_t; otherwise c_t
         and l_t are drawn, too, and the same lines merge with weights of 0 and 1.
         """
-        begins = given.begins
+        network, begins = self.network, given.begins
         keep = (~begins).to(state.r.dtype)[:, None]
         first = torch.zeros_like(state.p)
         first[:, 0] = 1.0
@@ -288,7 +298,8 @@ class MetaController(nn.Module):
         merged_cell = self._merge(weight, cell, cell_before) if self.recurrent else cell
 
         decided_g = None if decided is None else decided.g
-        g, log_goals, open_goals = self._choose(hidden, c, state.g, decided_g, random)
+        named = torch.einsum("bk,bkw->bw", p_new, given.bags)[:, -network.objects :]
+        g, log_goals, open_goals = self._choose(hidden, named, c, state.g, decided_g, random)
         log_probability, entropy = log_goals, c.detach() * open_goals
         if not soft:
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
@@ -381,6 +392,7 @@ class MetaController(nn.Module):
     def _choose(
         self,
         hidden: Tensor,
+        named: Tensor,
         c: Tensor,
         before: Tensor,
         decided: Tensor | None,
@@ -388,12 +400,19 @@ class MetaController(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """g_t from c pi + (1 - c) g_(t-1), parameter by parameter; log-probability; entropy of pi.
 
-        An action (Flat) is not carried on: the gate there is always open.
+        The object comes first; `named` (B, objects) tells which the instruction names. Any other
+        gets a verb of its own: drawn apart, verb and object rarely change together, and one without
+        the other, "visit enemy", only costs time. An action (Flat) is not carried on: the gate is
+        always open there.
         """
-        chosen, log_probability = [], torch.zeros_like(c)
-        entropy = torch.zeros_like(c)
-        for k, head in enumerate(self.goals):
-            log_pi = F.log_softmax(head(hidden), dim=1)
+        chosen: list[Tensor] = []
+        log_probability, entropy = torch.zeros_like(c), torch.zeros_like(c)
+        for k in reversed(range(len(self.goals))):
+            logits = self.goals[k](hidden)
+            if chosen and self.network.own_verbs:
+                is_named = named.gather(1, chosen[-1][:, None]).clamp(max=1.0)
+                logits = torch.lerp(self.other_verbs(hidden), logits, is_named)
+            log_pi = F.log_softmax(logits, dim=1)
             pi = log_pi.exp()
             copied = F.one_hot(before[:, k], pi.shape[1]).to(pi.dtype)
             mixed = c[:, None] * pi + (1 - c)[:, None] * copied
@@ -402,7 +421,7 @@ class MetaController(nn.Module):
             taken = mixed.gather(1, g[:, None]).squeeze(1)
             log_probability = log_probability + torch.log(taken.clamp(min=1e-8))
             entropy = entropy - (pi * log_pi).sum(1)
-        return torch.stack(chosen, dim=1), log_probability, entropy
+        return torch.stack(chosen[::-1], dim=1), log_probability, entropy
 
     def _hard_terms(
         self, c_logit: Tensor, shift: Tensor, c: Tensor, shifted: Tensor, begins: Tensor

@@ -157,6 +157,13 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
+        "verb and object of a subtask",
+        "drawn independently",
+        "`fast`: the object first; the verb for one that the instruction does not name comes from "
+        "a head of its own",
+    ),
+    Deviation(
+        "lists",
         "baseline",
         "of the pointer and the choice of the subtask, after the shift",
         "of the same before the shift: else it takes the credit for shifts that are drawn",
@@ -183,9 +190,10 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
-        "events while lists are short",
+        "events while lists are learned",
         "as always",
-        "they may happen more often (`events` of a stage), and as always once lists are long",
+        "more often while the agent uses less than half of them (`events` of a stage); as always "
+        "in the last stage",
     ),
     Deviation(
         "lists",

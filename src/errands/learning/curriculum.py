@@ -8,6 +8,8 @@ SMALLEST = 7  # map size to begin with, border included [C]
 GROW_AT = 0.9  # share of successes in the last batches that makes the next size join [O]
 PATIENCE = 5  # batches in a row [O]
 GROW_LISTS_AT = 0.85  # share of successes that makes lists longer [O]
+ENOUGH = 0.5  # share of events used, at which they happen as often as in the world itself [O]
+MEMORY = 4  # batches that it is a mean of [O]
 
 
 class Curriculum:
@@ -74,3 +76,27 @@ class ListCurriculum:
     def restore(self, facts: dict[str, int]) -> None:
         self.reached, self.mastered = facts["reached"], bool(facts["mastered"])
         self._good_batches = facts["good_batches"]
+
+
+class EventCurriculum:
+    """How often events happen: more often than in the world while few of them are used.
+
+    Who never meets one does not learn what it is worth; where they always come often, waiting for
+    the next pays better than finishing the list.
+    """
+
+    def __init__(self) -> None:
+        self.caught = 0.0  # running mean of the share of events that were used
+
+    def learn(self, caught: float) -> None:
+        self.caught += (caught - self.caught) / MEMORY
+
+    def times(self, most: float) -> float:
+        """How many times the world's own chance, at `most` while none is used."""
+        return 1.0 + (most - 1.0) * max(0.0, 1.0 - self.caught / ENOUGH)
+
+    def facts(self) -> dict[str, float]:
+        return {"caught": self.caught}
+
+    def restore(self, facts: dict[str, float]) -> None:
+        self.caught = facts["caught"]

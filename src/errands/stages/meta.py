@@ -16,7 +16,7 @@ from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
 from errands.learning import distributed, losses
 from errands.learning.advantages import generalised_advantages
-from errands.learning.curriculum import SMALLEST, ListCurriculum
+from errands.learning.curriculum import SMALLEST, EventCurriculum, ListCurriculum
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages import tasks
@@ -96,6 +96,7 @@ class MetaTrainer(Trainer):
         self.skill = None if training.network.flat else load_skill(training.skill, device)
         self.hierarchy = Hierarchy(self.meta, self.skill)
         self.curriculum = ListCurriculum(training.longest)
+        self.events = EventCurriculum()
         self.begun = [0]  # frames at which each stage began, so far
         self.soft = training.stages[0].soft  # how the agent of the last iteration updates
         longest = tasks.lists(self.spec, "train", (training.longest, training.longest))
@@ -103,6 +104,7 @@ class MetaTrainer(Trainer):
         worlds.seed(training_seed(training.seed, distributed.rank()))
         self.rollout = MetaRollout(worlds, training.steps, self.hierarchy)
         self._change_worlds()
+        self._change_events()
         worlds.reset()
 
     @property
@@ -144,9 +146,8 @@ class MetaTrainer(Trainer):
         setting = self.spec.forgiving if stage.forgiving else self.spec.lists
         if not stage.curriculum:
             return setting
-        growth = (self.curriculum.reached - 1) / max(self.training.longest - 1, 1)
         smallest = min(SMALLEST, setting.sizes[0])
-        largest = smallest + round(growth * (setting.sizes[1] - smallest))
+        largest = smallest + round(self.curriculum.growth * (setting.sizes[1] - smallest))
         return replace(setting, sizes=(smallest, largest))
 
     def iterate(self) -> Report:
@@ -164,6 +165,8 @@ class MetaTrainer(Trainer):
         longer = stage.curriculum and self.curriculum.learn(statistics.success)
         if self._next_stage() or longer:
             self._change_worlds()
+        self.events.learn(statistics.caught)
+        self._change_events()
         validation = self._validate(stage) if self.is_time_to_validate() else None
         self.seconds += time.perf_counter() - start
         name = ("soft" if stage.soft else "hard") + (", forgiving" if stage.forgiving else "")
@@ -175,10 +178,13 @@ class MetaTrainer(Trainer):
         worlds = self.rollout.worlds
         worlds.change_tasks(self._tasks())
         worlds.change_setting(self._setting())
+
+    def _change_events(self) -> None:
+        """Let events happen as often as the agent needs them to."""
         if self.spec.event is not None:
             _, stage, _ = self.stage()
-            times = stage.events + (1.0 - stage.events) * self.curriculum.growth
-            worlds.rules["event_probability"] = self.spec.event.probability * times
+            chance = self.spec.event.probability * self.events.times(stage.events)
+            self.rollout.worlds.rules["event_probability"] = chance
 
     def _updates(
         self, frames: MetaFrames, stage: MetaStage, share: float
@@ -240,8 +246,10 @@ class MetaTrainer(Trainer):
         return kind | {"soft": self.soft} | super().description()
 
     def own_facts(self) -> dict[str, Any]:
-        return {"begun": self.begun}
+        return {"begun": self.begun, "events": self.events.facts()}
 
     def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
         self.begun = facts["begun"]
+        self.events.restore(facts["events"])
         self._change_worlds()
+        self._change_events()
