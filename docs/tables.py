@@ -289,13 +289,13 @@ def meta_presets() -> str:
         kind += ["forgiving"] * at.forgiving + ["curriculum"] * at.curriculum
         kind += ["until the longest lists are learned"] * at.leaves_early
         kind += [f"events up to {at.events:g} times as often"] * (at.events != 1)
-        return f"{', '.join(kind)}: {stage(at)}, entropy {at.entropy:g}"
+        weights = f"entropy {at.entropy:g}, penalty on updates {at.update_penalty:g}"
+        return f"{', '.join(kind)}: {stage(at)}, {weights}"
 
     lines: dict[str, Callable[[MetaTraining], str]] = {
         "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
         "worlds a minibatch, times a batch is used": lambda t: f"{t.minibatch}, {t.epochs}",
         "optimizer": lambda t: {"adam": "Adam", "rmsprop": "RMSProp"}[t.optimizer],
-        "penalty on updates": lambda t: f"{t.update_penalty:g}",
         "frames between validations": lambda t: f"{t.validate_every:,}",
     }
     rows = [[name, *map(tell, presets.values())] for name, tell in lines.items()]

@@ -210,6 +210,7 @@ class MetaStage(Stage):
     # How often events happen while the agent uses none, times the world's own chance, which they
     # fall to as it uses more: who never meets one does not learn what it is worth. Paper: 1
     events: float = 1.0
+    update_penalty: float = 1e-2  # eta, beside advantages of unit variance; paper: 1e-4
 
     def entropy_weight(self, share: float) -> float:
         return self.entropy * (1.0 - share)
@@ -226,17 +227,25 @@ class MetaTraining(Training):
     minibatch: int = 64
     epochs: int = 3
     gradient_norm: float = 0.5
-    averaging: float = 0.99
+    averaging: float = 0.995
     # With the head start, hard updates learn from the first frame on. Soft ones, which the paper
     # begins with, learn lists of one as fast, but then let the pointer drift (docs/training.md);
     # the paper preset keeps the paper's order.
     stages: tuple[MetaStage, ...] = (
         MetaStage(
-            2_000_000, 1e-3, 7e-4, 0.02, soft=False, curriculum=True, leaves_early=True, events=10.0
+            2_000_000,
+            1e-3,
+            7e-4,
+            0.02,
+            soft=False,
+            curriculum=True,
+            leaves_early=True,
+            events=10.0,
+            # A gate that is often open ends every hunt for an enemy before it pays.
+            update_penalty=5e-2,
         ),
         MetaStage(2_000_000, 7e-4, 3e-5, 0.01, soft=False),
     )
-    update_penalty: float = 5e-2  # eta, beside advantages of unit variance; paper: 1e-4
     longest: int = 4  # instructions of a training list, as in the paper
     validate_every: int = 500_000
 
@@ -247,7 +256,8 @@ class MetaTraining(Training):
     @property
     def name(self) -> str:
         """How the trained agent is called: "grid/dynamic"."""
-        return f"{self.world}/{self.agent}" + ("" if self.analogy else "-no-analogy")
+        soft = "-soft" if all(stage.soft for stage in self.stages) else ""
+        return f"{self.world}/{self.agent}" + ("" if self.analogy else "-no-analogy") + soft
 
 
 GATES: dict[MetaAgent, Gate] = {
@@ -269,10 +279,11 @@ def meta_training(
     preset: Preset = "fast",
     *,
     analogy: bool = True,
+    soft: bool = False,
     seed: int = 0,
     skill: str = "",
 ) -> MetaTraining:
-    """A preset, filled in for a world and an agent."""
+    """A preset, filled in for a world and an agent; `soft` never goes over to hard updates."""
     network = MetaNetwork(gate=GATES[agent], flat=agent == "flat")
     if world == "block":
         network = replace(network, world="block", words=14, objects=7, actions=9)
@@ -307,6 +318,7 @@ def meta_training(
         )
         # An iteration is 512 episodes there; here, as many worlds times 32 steps.
         frames = 512 * 32
+        penalty = 1e-4 if world == "grid" else 1e-3
         lengths = (150_000, 25_000, 25_000) if world == "grid" else (15_000, 5_000, 5_000)
         base = replace(
             base,
@@ -317,12 +329,17 @@ def meta_training(
             averaging=0.0,
             stages=(
                 MetaStage(
-                    lengths[0] * frames, 2.5e-4, 2.5e-4, 0.015, forgiving=True, curriculum=True
+                    lengths[0] * frames,
+                    2.5e-4,
+                    2.5e-4,
+                    0.015,
+                    forgiving=True,
+                    curriculum=True,
+                    update_penalty=penalty,
                 ),
-                MetaStage(lengths[1] * frames, 1e-4, 1e-4),
-                MetaStage(lengths[2] * frames, 1e-4, 1e-4, soft=False),
+                MetaStage(lengths[1] * frames, 1e-4, 1e-4, update_penalty=penalty),
+                MetaStage(lengths[2] * frames, 1e-4, 1e-4, soft=False, update_penalty=penalty),
             ),
-            update_penalty=1e-4 if world == "grid" else 1e-3,
         )
     if preset == "debug":
         base = replace(
@@ -338,4 +355,6 @@ def meta_training(
             validate_every=10_000,
             validation_episodes=32,
         )
+    if soft:
+        base = replace(base, stages=tuple(replace(stage, soft=True) for stage in base.stages))
     return base

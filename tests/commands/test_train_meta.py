@@ -24,8 +24,8 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Every run is a tiny one; returns what was asked for."""
     asked: list[Any] = []
 
-    def preset(world: Any, agent: Any, *arguments: Any, **options: Any) -> MetaTraining:
-        asked.append((world, agent, *arguments, options))
+    def preset(world: Any, agent: Any, *arguments: Any, soft: bool, **options: Any) -> MetaTraining:
+        asked.append((world, agent, *arguments, options | {"soft": soft}))
         return tiny_meta(world, agent, **options)
 
     monkeypatch.setattr(config, "meta_training", preset)
@@ -45,7 +45,7 @@ def test_trains_with_the_skill_of_a_folder_and_goes_on(
     skill = save_skill(tmp_path / "skill")
     command = TrainMeta(tmp_path / "run", no_analogy=True, skill=skill, preset="debug", seed=3)
     assert command.execute() == 0
-    asked = {"analogy": False, "seed": 3, "skill": skill}
+    asked = {"analogy": False, "soft": False, "seed": 3, "skill": skill}
     assert small_and_quick == [("grid", "dynamic", "debug", asked)]
     said = " ".join(capsys.readouterr().err.split())
     assert f"done: {6 * ITERATION:,} frames" in said

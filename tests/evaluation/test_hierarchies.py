@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import errands
 from errands.agents.hierarchy import Hierarchy, HierarchyState
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.evaluation.episodes import (
@@ -13,6 +14,7 @@ from errands.evaluation.episodes import (
     watch_episode,
 )
 from errands.evaluation.hierarchies import HierarchyPolicy
+from errands.language.vocabulary import VERBS
 from errands.worlds.gym import instruction_worlds
 from errands.worlds.vector import Worlds
 from twins.meta import FORMS, randomised
@@ -80,7 +82,31 @@ def test_what_an_agent_thinks_is_told_step_by_step() -> None:
         assert step.thought.subtask.split()[0] in ("visit", "pick", "transform")
 
 
-def test_the_shipped_agent_executes_lists_of_four() -> None:
+def test_the_shipped_agent_executes_lists_of_four_and_uses_events() -> None:
     test = InstructionTest("dynamic", "grid", split="train", length=4, episodes=200)
     measured = evaluate_instructions(test)
     assert measured["success"]["mean"] >= 0.95
+    assert measured["events_used"]["mean"] > 0.4 * measured["events"]["mean"]
+
+
+def test_the_shipped_agent_keeps_its_place_in_the_list_while_it_hunts() -> None:
+    """From the step before "transform enemy" to the first subtask after it."""
+    worlds = instruction_worlds("grid", 200, split="seen", length=10)
+    worlds.seed(0)
+    worlds.reset()
+    agent = errands.load("grid/dynamic")
+    policy = HierarchyPolicy(agent)
+    hunted = np.array([VERBS.index("transform"), worlds.spec.vocabulary.object_index("enemy")])
+    before, place = np.zeros(200, np.bool_), np.zeros(200, np.int64)
+    hunts = kept = 0
+    for _ in range(60):
+        worlds.step(policy.act(worlds))
+        assert policy.trace is not None
+        pointer = policy.trace.pointer.argmax(axis=1)
+        hunting = (policy.trace.subtask[:, :2] == hunted).all(axis=1)
+        back = before & ~hunting & (worlds.status == 0)
+        hunts, kept = hunts + int(back.sum()), kept + int((pointer == place)[back].sum())
+        place = np.where(hunting, place, pointer)
+        before = hunting
+    assert hunts > 100
+    assert kept > 0.9 * hunts

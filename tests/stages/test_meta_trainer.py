@@ -11,7 +11,7 @@ import torch
 from errands.agents.load import load, load_hierarchy
 from errands.agents.meta import MetaController
 from errands.agents.skill import SkillNetwork, build_skill
-from errands.config import MetaAgent, MetaTraining, World, meta_training
+from errands.config import MetaAgent, MetaTraining, Preset, World, meta_training
 from errands.learning.checkpoint import save_agent
 from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
 from errands.learning.meta_rollout import MetaFrames
@@ -329,14 +329,15 @@ def test_terms_of_the_objective_on_the_batch_that_was_just_met(soft: bool) -> No
     assert not running.all()
     random = torch.Generator().manual_seed(0)
     advantages, returns = (torch.randn(running.shape, generator=random) for _ in range(2))
-    objective = {"soft": soft, "entropy_weight": 0.5}
+    stage = replace(training.stages[0], soft=soft, update_penalty=0.3)
+    objective: Any = {"stage": stage, "entropy_weight": 0.5}
     terms = meta_losses(meta, frames, advantages, returns, training, **objective)
     thought = think_again(meta, frames, soft=soft)
     expected = {
         "policy": -advantages[running].mean(),
         "value": training.value * (frames.values - returns)[running].square().mean(),
         "entropy": -0.5 * thought.entropy[running].mean(),
-        "updates": training.update_penalty * thought.update[running].mean(),
+        "updates": 0.3 * thought.update[running].mean(),
     }
     assert terms.keys() == expected.keys()
     for name, value in expected.items():
@@ -363,7 +364,7 @@ def test_what_paid_becomes_likelier() -> None:
     before = chance()
     trainer.set_rate(1e-2)
     for _ in range(5):
-        objective = {"soft": True, "entropy_weight": 0.0}
+        objective: Any = {"stage": training.stages[0], "entropy_weight": 0.0}
         terms = meta_losses(trainer.meta, frames, advantages, frames.values, training, **objective)
         trainer.minimise({"policy": terms["policy"]})
     assert chance() > before
@@ -418,6 +419,15 @@ def test_what_is_kept_says_how_it_was_validated(tmp_path: Path) -> None:
 # Presets
 
 
+@pytest.mark.parametrize("preset", ["fast", "paper", "debug"])
+def test_soft_training_never_goes_over_to_hard_updates(preset: Preset) -> None:
+    soft, plain = (meta_training("grid", "dynamic", preset, soft=soft) for soft in (True, False))
+    assert all(stage.soft for stage in soft.stages)
+    assert not plain.stages[-1].soft
+    assert (soft.name, plain.name) == ("grid/dynamic-soft", "grid/dynamic")
+    assert [at.frames for at in soft.stages] == [at.frames for at in plain.stages]
+
+
 @pytest.mark.parametrize("world", ["grid", "block"])
 def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
     paper = meta_training(world, "dynamic", "paper")
@@ -427,7 +437,8 @@ def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
     network = paper.network
     assert (network.hidden, network.sentence, network.condition) == (256, 256, 256)
     assert (network.conv1, network.view, network.head_start) == (3, "pooled", False)
-    assert (network.glance, network.told, network.reminded) == (False, False, False)
+    extras = network.glance, network.told, network.reminded, network.own_verbs
+    assert extras == (False, False, False, False)
     rates = [(stage.learning_rate, stage.entropy) for stage in paper.stages]
     assert rates == [(2.5e-4, 0.015), (1e-4, 0.0), (1e-4, 0.0)]
     assert [stage.soft for stage in paper.stages] == [True, True, False]
@@ -435,7 +446,8 @@ def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
     iterations = [stage.frames // paper.frames_per_iteration for stage in paper.stages]
     expected = [150_000, 25_000, 25_000] if world == "grid" else [15_000, 5_000, 5_000]
     assert iterations == expected
-    assert paper.update_penalty == (1e-4 if world == "grid" else 1e-3)
+    penalty = 1e-4 if world == "grid" else 1e-3
+    assert [stage.update_penalty for stage in paper.stages] == [penalty] * 3
 
 
 def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:

@@ -131,7 +131,8 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
     training, meta, skill = trainer.training, trainer.meta, trainer.skill
     assert skill is not None
     memory = skill.initial_memory(training.worlds)
-    soft = trainer.stage()[1].soft
+    _, stage, _ = trainer.stage()
+    soft = stage.soft
     frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=soft)
     groups = torch.split(torch.arange(training.worlds), training.minibatch)
     parts = [(frames.worlds(group), frames.values[:, group]) for group in groups]
@@ -154,7 +155,7 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
             for part, values in parts:
                 meta.zero_grad(set_to_none=True)
                 terms = meta_losses(
-                    meta, part, values, values, training, soft=soft, entropy_weight=0.01
+                    meta, part, values, values, training, stage=stage, entropy_weight=0.01
                 )
                 torch.autograd.backward(torch.stack(list(terms.values())).sum())
         return training.frames_per_iteration

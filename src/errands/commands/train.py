@@ -107,6 +107,9 @@ class TrainMeta(_Run):
     finished. flat has no skill and chooses primitive actions."""
     no_analogy: bool = False
     """Leave the analogy-making objective out of the meta controller's own embedding."""
+    soft: bool = False
+    """Learn with soft updates all through, and never with hard ones: what the paper compares with.
+    Takes about twice as long."""
     skill: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
     """The skill it commands: a shipped one by name, or the folder of a run; by default the world's
     skill for independent subtasks."""
@@ -121,6 +124,7 @@ class TrainMeta(_Run):
             self.agent,
             self.preset,
             analogy=not self.no_analogy,
+            soft=self.soft,
             seed=self.seed,
             skill=self.skill,
         )

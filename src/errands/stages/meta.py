@@ -32,11 +32,11 @@ def meta_losses(
     returns: Tensor,
     training: MetaTraining,
     *,
-    soft: bool,
+    stage: MetaStage,
     entropy_weight: float,
 ) -> dict[str, Tensor]:
     """Actor-critic (eq. 8), in the clipped form that serves several updates."""
-    thought = think_again(meta, frames, soft=soft)
+    thought = think_again(meta, frames, soft=stage.soft)
     running = frames.running
     terms = {
         "policy": losses.policy_gradient(
@@ -46,7 +46,7 @@ def meta_losses(
         "entropy": -entropy_weight * losses.masked_mean(thought.entropy, running),
     }
     if meta.network.gate == "learned":
-        terms["updates"] = training.update_penalty * losses.masked_mean(thought.update, running)
+        terms["updates"] = stage.update_penalty * losses.masked_mean(thought.update, running)
     return terms
 
 
@@ -212,7 +212,7 @@ class MetaTrainer(Trainer):
                     advantages[:, group],
                     returns[:, group],
                     training,
-                    soft=stage.soft,
+                    stage=stage,
                     entropy_weight=stage.entropy_weight(share),
                 )
                 if training.analogy and not training.network.flat:
