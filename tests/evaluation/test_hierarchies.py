@@ -90,7 +90,7 @@ def test_the_shipped_agent_executes_lists_of_four_and_uses_events() -> None:
 
 
 def test_the_shipped_agent_keeps_its_place_in_the_list_while_it_hunts() -> None:
-    """From the step before "transform enemy" to the first subtask after it."""
+    """From the first step of "transform enemy" to the first one of what comes after it."""
     worlds = instruction_worlds("grid", 200, split="seen", length=10)
     worlds.seed(0)
     worlds.reset()
@@ -106,7 +106,7 @@ def test_the_shipped_agent_keeps_its_place_in_the_list_while_it_hunts() -> None:
         hunting = (policy.trace.subtask[:, :2] == hunted).all(axis=1)
         back = before & ~hunting & (worlds.status == 0)
         hunts, kept = hunts + int(back.sum()), kept + int((pointer == place)[back].sum())
-        place = np.where(hunting, place, pointer)
+        place = np.where(hunting & before, place, pointer)
         before = hunting
     assert hunts > 100
     assert kept > 0.9 * hunts

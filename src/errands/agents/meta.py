@@ -52,6 +52,7 @@ class MetaNetwork:
     glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
     reminded: bool = True  # the shift reads r_(t-1) beside the context; paper: no
+    direct: bool = True  # r also adds to the logits of verb and object; paper: no
     own_verbs: bool = True  # objects that the instruction does not name get their own; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
@@ -182,6 +183,10 @@ class MetaController(nn.Module):
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
+        if network.direct and not network.flat:
+            self.said = nn.ModuleList(
+                nn.Linear(network.sentence, size, bias=False) for size in network.parameters
+            )
         if network.own_verbs and not network.flat:
             self.other_verbs = nn.Linear(hidden, network.verbs)
         self.baseline = nn.Linear(2 * network.slots + hidden, 1)
@@ -227,7 +232,8 @@ class MetaController(nn.Module):
         with torch.no_grad():
             for layer in self.heads():
                 layer.weight *= 0.1
-                layer.bias.zero_()
+                if layer.bias is not None:
+                    layer.bias.zero_()
             if self.network.head_start and not self.network.flat:
                 self.update_start.copy_(torch.tensor((-2.0, 4.0)))
                 self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 0.0, 1.5))))
@@ -235,6 +241,8 @@ class MetaController(nn.Module):
     def heads(self) -> list[nn.Linear]:
         """The layers that logits come from."""
         heads = [*self.goals, self.shift[2], self.update]
+        if self.network.direct and not self.network.flat:
+            heads += self.said
         if self.network.own_verbs and not self.network.flat:
             heads.append(self.other_verbs)
         return cast(list[nn.Linear], heads)
@@ -299,7 +307,10 @@ class MetaController(nn.Module):
 
         decided_g = None if decided is None else decided.g
         named = torch.einsum("bk,bkw->bw", p_new, given.bags)[:, -network.objects :]
-        g, log_goals, open_goals = self._choose(hidden, named, c, state.g, decided_g, random)
+        logits = self._goal_logits(hidden, r_new)
+        g, log_goals, open_goals = self._choose(
+            logits, hidden, named, c, state.g, decided_g, random
+        )
         log_probability, entropy = log_goals, c.detach() * open_goals
         if not soft:
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
@@ -389,8 +400,17 @@ class MetaController(nn.Module):
         merged = weight * new + (1 - weight) * old
         return torch.cat((new[:, :low], merged[:, low:]), dim=1) if low else merged
 
+    def _goal_logits(self, hidden: Tensor, r: Tensor) -> list[Tensor]:
+        """For each parameter. What a word says adds up: so does what was never said together."""
+        logits = [head(hidden) for head in self.goals]
+        if self.network.direct and not self.network.flat:
+            heard = self._noisy(r)
+            logits = [at + said(heard) for at, said in zip(logits, self.said, strict=True)]
+        return logits
+
     def _choose(
         self,
+        goal_logits: list[Tensor],
         hidden: Tensor,
         named: Tensor,
         c: Tensor,
@@ -408,7 +428,7 @@ class MetaController(nn.Module):
         chosen: list[Tensor] = []
         log_probability, entropy = torch.zeros_like(c), torch.zeros_like(c)
         for k in reversed(range(len(self.goals))):
-            logits = self.goals[k](hidden)
+            logits = goal_logits[k]
             if chosen and self.network.own_verbs:
                 is_named = named.gather(1, chosen[-1][:, None]).clamp(max=1.0)
                 logits = torch.lerp(self.other_verbs(hidden), logits, is_named)
