@@ -311,7 +311,6 @@ def meta_training(
             glance=False,
             told=False,
             reminded=False,
-            direct=False,
             own_verbs=False,
             hidden=256,
             factors=256,

@@ -33,7 +33,6 @@ FORMS = {
         glance=False,
         told=False,
         reminded=False,
-        direct=False,
         own_verbs=False,
     ),
     "hierarchical": replace(SMALL, low=3),
@@ -53,8 +52,8 @@ def randomised(network: MetaNetwork) -> MetaController:
     meta = MetaController(network).eval()
     with torch.no_grad():
         for layer in meta.heads():
-            for parameter in layer.parameters():
-                parameter.normal_()
+            layer.weight.normal_()
+            layer.bias.normal_()
     return meta
 
 
@@ -246,9 +245,6 @@ class SlowUpdater:
         hidden = relu(linear(meta.goal_hidden, [*r_new, *h]))
         for k, head in enumerate(meta.goals):
             logits = linear(head, hidden)
-            if network.direct:
-                said = linear(meta.said[k], r_new)
-                logits = [a + b for a, b in zip(logits, said, strict=True)]
             if k == VERB and network.own_verbs:
                 logits = mixed(self.named(p_new, g[1]), logits, linear(meta.other_verbs, hidden))
             copied = 0.0 if self.g is None else float(self.g[k] == g[k])

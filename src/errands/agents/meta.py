@@ -52,7 +52,6 @@ class MetaNetwork:
     glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
     reminded: bool = True  # the shift reads r_(t-1) beside the context; paper: no
-    direct: bool = True  # r also adds to the logits of verb and object; paper: no
     own_verbs: bool = True  # objects that the instruction does not name get their own; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
@@ -183,10 +182,6 @@ class MetaController(nn.Module):
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
-        if network.direct and not network.flat:
-            self.said = nn.ModuleList(
-                nn.Linear(network.sentence, size, bias=False) for size in network.parameters
-            )
         if network.own_verbs and not network.flat:
             self.other_verbs = nn.Linear(hidden, network.verbs)
         self.baseline = nn.Linear(2 * network.slots + hidden, 1)
@@ -232,8 +227,7 @@ class MetaController(nn.Module):
         with torch.no_grad():
             for layer in self.heads():
                 layer.weight *= 0.1
-                if layer.bias is not None:
-                    layer.bias.zero_()
+                layer.bias.zero_()
             if self.network.head_start and not self.network.flat:
                 self.update_start.copy_(torch.tensor((-2.0, 4.0)))
                 self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 0.0, 1.5))))
@@ -241,8 +235,6 @@ class MetaController(nn.Module):
     def heads(self) -> list[nn.Linear]:
         """The layers that logits come from."""
         heads = [*self.goals, self.shift[2], self.update]
-        if self.network.direct and not self.network.flat:
-            heads += self.said
         if self.network.own_verbs and not self.network.flat:
             heads.append(self.other_verbs)
         return cast(list[nn.Linear], heads)
@@ -274,7 +266,7 @@ class MetaController(nn.Module):
         `soft` weighs update and copy by c_t and shifts by l_t, and draws only g_t; otherwise c_t
         and l_t are drawn, too, and the same lines merge with weights of 0 and 1.
         """
-        network, begins = self.network, given.begins
+        begins = given.begins
         keep = (~begins).to(state.r.dtype)[:, None]
         first = torch.zeros_like(state.p)
         first[:, 0] = 1.0
@@ -306,11 +298,8 @@ class MetaController(nn.Module):
         merged_cell = self._merge(weight, cell, cell_before) if self.recurrent else cell
 
         decided_g = None if decided is None else decided.g
-        named = torch.einsum("bk,bkw->bw", p_new, given.bags)[:, -network.objects :]
-        logits = self._goal_logits(hidden, r_new)
-        g, log_goals, open_goals = self._choose(
-            logits, hidden, named, c, state.g, decided_g, random
-        )
+        named = torch.einsum("bk,bkw->bw", p_new, given.bags)[:, -self.network.objects :]
+        g, log_goals, open_goals = self._choose(hidden, named, c, state.g, decided_g, random)
         log_probability, entropy = log_goals, c.detach() * open_goals
         if not soft:
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
@@ -400,17 +389,8 @@ class MetaController(nn.Module):
         merged = weight * new + (1 - weight) * old
         return torch.cat((new[:, :low], merged[:, low:]), dim=1) if low else merged
 
-    def _goal_logits(self, hidden: Tensor, r: Tensor) -> list[Tensor]:
-        """For each parameter. What a word says adds up: so does what was never said together."""
-        logits = [head(hidden) for head in self.goals]
-        if self.network.direct and not self.network.flat:
-            heard = self._noisy(r)
-            logits = [at + said(heard) for at, said in zip(logits, self.said, strict=True)]
-        return logits
-
     def _choose(
         self,
-        goal_logits: list[Tensor],
         hidden: Tensor,
         named: Tensor,
         c: Tensor,
@@ -428,7 +408,7 @@ class MetaController(nn.Module):
         chosen: list[Tensor] = []
         log_probability, entropy = torch.zeros_like(c), torch.zeros_like(c)
         for k in reversed(range(len(self.goals))):
-            logits = goal_logits[k]
+            logits = self.goals[k](hidden)
             if chosen and self.network.own_verbs:
                 is_named = named.gather(1, chosen[-1][:, None]).clamp(max=1.0)
                 logits = torch.lerp(self.other_verbs(hidden), logits, is_named)

@@ -157,12 +157,6 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
-        "from the instruction to the subtask",
-        "through a hidden layer",
-        "`fast`: directly as well, so that each word adds what it says",
-    ),
-    Deviation(
-        "lists",
         "verb and object of a subtask",
         "drawn independently",
         "`fast`: the object first; the verb for one that the instruction does not name comes from "
