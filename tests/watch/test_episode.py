@@ -31,11 +31,13 @@ def finish(watched: Episode) -> Episode:
     return watched
 
 
-def free_cell(watched: Episode) -> tuple[int, int]:
-    """An empty cell as far from the agent as can be."""
+def free_cell(watched: Episode, *, nearest: bool = False) -> tuple[int, int]:
+    """An empty cell as far from the agent as can be, or next to it."""
     frame = watched.frame(going=False)
     cells = [divmod(k, 10) for k, tile in enumerate(frame.tiles) if tile == "0"]
-    return max(cells, key=lambda cell: abs(cell[0] - frame.row) + abs(cell[1] - frame.column))
+    here = frame.row, frame.column
+    away = {cell: abs(cell[0] - here[0]) + abs(cell[1] - here[1]) for cell in cells if cell != here}
+    return (min if nearest else max)(away, key=lambda cell: away[cell])
 
 
 @BOTH
@@ -111,6 +113,21 @@ def test_a_dropped_event_interrupts_the_agent_and_the_link_repeats_it(world: str
     assert again.log == watched.log
     assert again.frame(going=False) == watched.frame(going=False)
     assert finish(episode(world, agent="dynamic")).log != watched.log
+
+
+def test_the_shipped_agent_leaves_its_subtask_for_a_dropped_enemy_and_returns_to_its_list() -> None:
+    """In most of twelve episodes; chance has a hand in its actions."""
+    shipped = {"grid": {"dynamic": agent_named("dynamic")}}
+    returned = 0
+    for seed in range(12):
+        watched = Episode(Begin("grid", "dynamic", list=LISTS["grid"], seed=seed), shipped)
+        watched.advance()
+        watched.drop(*free_cell(watched, nearest=True), "enemy")
+        hunt, after = watched.next_frame(), watched.next_frame()
+        assert after.thought is not None
+        caught = hunt.subtask == "transform enemy" and hunt.reward == pytest.approx(0.9)
+        returned += caught and "pig" in after.subtask and np.argmax(after.thought.pointer) == 0
+    assert returned >= 8
 
 
 def test_a_person_acts_and_the_link_repeats_it() -> None:
