@@ -1,7 +1,7 @@
 """How agents are trained: one documented line a field, and the presets `paper`, `fast`, `debug`."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from errands.agents.meta import Gate, MetaNetwork
 from errands.agents.skill import SkillNetwork
@@ -297,7 +297,7 @@ def meta_training(
         network=network,
     )
     if agent not in INTERRUPTING:
-        base = replace(base, stages=tuple(replace(stage, events=1.0) for stage in base.stages))
+        base = _in_every_stage(base, events=1.0)
     if preset == "paper":
         layers = replace(
             network,
@@ -318,7 +318,6 @@ def meta_training(
         )
         # An iteration is 512 episodes there; here, as many worlds times 32 steps.
         frames = 512 * 32
-        penalty = 1e-4 if world == "grid" else 1e-3
         lengths = (150_000, 25_000, 25_000) if world == "grid" else (15_000, 5_000, 5_000)
         base = replace(
             base,
@@ -329,18 +328,13 @@ def meta_training(
             averaging=0.0,
             stages=(
                 MetaStage(
-                    lengths[0] * frames,
-                    2.5e-4,
-                    2.5e-4,
-                    0.015,
-                    forgiving=True,
-                    curriculum=True,
-                    update_penalty=penalty,
+                    lengths[0] * frames, 2.5e-4, 2.5e-4, 0.015, forgiving=True, curriculum=True
                 ),
-                MetaStage(lengths[1] * frames, 1e-4, 1e-4, update_penalty=penalty),
-                MetaStage(lengths[2] * frames, 1e-4, 1e-4, soft=False, update_penalty=penalty),
+                MetaStage(lengths[1] * frames, 1e-4, 1e-4),
+                MetaStage(lengths[2] * frames, 1e-4, 1e-4, soft=False),
             ),
         )
+        base = _in_every_stage(base, update_penalty=1e-4 if world == "grid" else 1e-3)
     if preset == "debug":
         base = replace(
             base,
@@ -356,5 +350,9 @@ def meta_training(
             validation_episodes=32,
         )
     if soft:
-        base = replace(base, stages=tuple(replace(stage, soft=True) for stage in base.stages))
+        base = _in_every_stage(base, soft=True)
     return base
+
+
+def _in_every_stage(training: MetaTraining, **changes: Any) -> MetaTraining:
+    return replace(training, stages=tuple(replace(at, **changes) for at in training.stages))

@@ -249,6 +249,7 @@ def test_statistics_count_every_ended_episode() -> None:
     ("change", "message"),
     [
         (lambda worlds: worlds.step(np.zeros(3, np.int64)), r"shape \(3,\), not \(2,\)"),
+        (lambda worlds: worlds.step(np.array(0)), r"shape \(\), not \(2,\)"),
         (lambda worlds: worlds.step(np.array([0, 13])), r"actions must be within 0\.\.12"),
         (lambda worlds: worlds.step(np.array([0, -1])), r"actions must be within 0\.\.12"),
         (lambda worlds: worlds.seed([1, 2, 3]), "3 seeds for 2 worlds"),

@@ -114,6 +114,11 @@ def bags_of_words(tokens: Tensor, words: int) -> Tensor:
     return bags
 
 
+def read(bags: Tensor, p: Tensor) -> Tensor:
+    """The words (B, words) that a pointer (B, K) is on."""
+    return torch.einsum("bk,bkw->bw", p, bags)
+
+
 def last_of(present: Tensor) -> Tensor:
     """1 at the last instruction of each list (B, K) that is there, else 0."""
     return present * (1.0 - F.pad(present[:, 1:], (0, 1)))
@@ -290,7 +295,8 @@ class MetaController(nn.Module):
 
         weight = c[:, None]
         p_new = shift_pointer(p_before, l, given.mask)
-        r_new = self.retrieve(given.bags, p_new)
+        heard = read(given.bags, p_new)
+        r_new = heard @ self.words
         hidden = self._goal_hidden(r_new, h)
         p = weight * p_new + (1 - weight) * p_before
         r = weight * r_new + (1 - weight) * r_before
@@ -298,7 +304,7 @@ class MetaController(nn.Module):
         merged_cell = self._merge(weight, cell, cell_before) if self.recurrent else cell
 
         decided_g = None if decided is None else decided.g
-        named = torch.einsum("bk,bkw->bw", p_new, given.bags)[:, -self.network.objects :]
+        named = heard[:, -self.network.objects :]  # the last words are those of objects
         g, log_goals, open_goals = self._choose(hidden, named, c, state.g, decided_g, random)
         log_probability, entropy = log_goals, c.detach() * open_goals
         if not soft:
@@ -313,7 +319,7 @@ class MetaController(nn.Module):
 
     def retrieve(self, bags: Tensor, p: Tensor) -> Tensor:
         """r = M p (eq. 2), where M holds a bag of words for each instruction."""
-        return torch.einsum("bk,bkw->bw", p, bags) @ self.words
+        return read(bags, p) @ self.words
 
     def _condition(self, g: Tensor, keep: Tensor, r: Tensor, finished: Tensor) -> Tensor:
         if self.network.flat:

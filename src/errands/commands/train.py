@@ -108,8 +108,8 @@ class TrainMeta(_Run):
     no_analogy: bool = False
     """Leave the analogy-making objective out of the meta controller's own embedding."""
     soft: bool = False
-    """Learn with soft updates all through, and never with hard ones: what the paper compares with.
-    Takes about twice as long."""
+    """Learn with soft updates all through, and never with hard ones: what the paper compares
+    with."""
     skill: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
     """The skill it commands: a shipped one by name, or the folder of a run; by default the world's
     skill for independent subtasks."""

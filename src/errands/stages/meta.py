@@ -104,7 +104,6 @@ class MetaTrainer(Trainer):
         worlds.seed(training_seed(training.seed, distributed.rank()))
         self.rollout = MetaRollout(worlds, training.steps, self.hierarchy)
         self._change_worlds()
-        self._change_events()
         worlds.reset()
 
     @property
@@ -178,6 +177,7 @@ class MetaTrainer(Trainer):
         worlds = self.rollout.worlds
         worlds.change_tasks(self._tasks())
         worlds.change_setting(self._setting())
+        self._change_events()
 
     def _change_events(self) -> None:
         """Let events happen as often as the agent needs them to."""
@@ -252,4 +252,3 @@ class MetaTrainer(Trainer):
         self.begun = facts["begun"]
         self.events.restore(facts["events"])
         self._change_worlds()
-        self._change_events()

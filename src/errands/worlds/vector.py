@@ -217,7 +217,7 @@ class Worlds:
         A world whose episode has ended stays as it is, or with `renew` begins a new one instead of
         acting: one call for a whole step of a batch that never stops.
         """
-        actions = np.ascontiguousarray(actions, np.int64)
+        actions = np.asarray(actions, np.int64, order="C")
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
         if not self._step_all(*self._step_arguments(actions, renew)):
