@@ -437,7 +437,7 @@ def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
     network = paper.network
     assert (network.hidden, network.sentence, network.condition) == (256, 256, 256)
     assert (network.conv1, network.view, network.head_start) == (3, "pooled", False)
-    extras = network.glance, network.told, network.reminded, network.own_verbs
+    extras = network.glance, network.told, network.reminded, network.grounded
     assert extras == (False,) * 4
     rates = [(stage.learning_rate, stage.entropy) for stage in paper.stages]
     assert rates == [(2.5e-4, 0.015), (1e-4, 0.0), (1e-4, 0.0)]

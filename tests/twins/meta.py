@@ -33,7 +33,7 @@ FORMS = {
         glance=False,
         told=False,
         reminded=False,
-        own_verbs=False,
+        grounded=False,
     ),
     "hierarchical": replace(SMALL, low=3),
     "block": BLOCK,
@@ -190,7 +190,7 @@ class SlowUpdater:
         """How much of what the pointer is on names this object: its words are the last ones."""
         word = self.meta.network.words - self.meta.network.objects + thing
         pairs = zip(p, self.sentences, strict=True)
-        return min(1.0, sum(share * sentence.count(word) for share, sentence in pairs))
+        return sum(share * sentence.count(word) for share, sentence in pairs)
 
     def shifted(self, l: Vector) -> Vector:  # noqa: E741
         """l * p: what would leave the list stays where it is."""
@@ -218,11 +218,14 @@ class SlowUpdater:
             verb, thing = (meta.embedding.factors[k][self.g[k]].tolist() for k in range(2))
             phi = [max(0.0, a * b) for a, b in zip(verb, thing, strict=True)]
         condition = linear(meta.condition, [*phi, *self.r, float(finished)])
-        h = self.look(image, condition)
+        named = [self.named(self.p, thing) for thing in range(network.objects)]
+        as_told = named[self.g[1]] if self.g is not None and network.grounded else float(not first)
+        h = self.look(image, condition, named, as_told)
         c = sigmoid(linear(meta.update, [*h, *self.h])[0] + meta.update_start[int(finished)].item())
         heard = [*h, *self.r] if network.reminded else h
         logits = linear(meta.shift[2], relu(linear(meta.shift[0], heard)))
-        starts = meta.shift_start[int(finished)].tolist()
+        started = (meta.shift_start[k].tolist() for k in (1, 0))
+        starts = mixed(finished * as_told, *started)
         l = softmax([a + b for a, b in zip(logits, starts, strict=True)])  # noqa: E741
         if network.gate != "learned":
             c = float(finished or network.gate == "every-step")
@@ -245,8 +248,11 @@ class SlowUpdater:
         hidden = relu(linear(meta.goal_hidden, [*r_new, *h]))
         for k, head in enumerate(meta.goals):
             logits = linear(head, hidden)
-            if k == VERB and network.own_verbs:
-                logits = mixed(self.named(p_new, g[1]), logits, linear(meta.other_verbs, hidden))
+            if k == VERB and network.grounded:
+                logits = mixed(self.named(p_new, g[1]), linear(meta.named_verb, r_new), logits)
+            elif network.grounded:
+                weighed = linear(meta.named_object, hidden)[0]
+                logits = [x + weighed * self.named(p_new, o) for o, x in enumerate(logits)]
             copied = 0.0 if self.g is None else float(self.g[k] == g[k])
             chance = weight * softmax(logits)[g[k]] + (1 - weight) * copied
             log_probability += math.log(chance)
@@ -255,14 +261,15 @@ class SlowUpdater:
         self.g = g
         return SlowThought(c, l, self.p, self.r, self.h, log_probability, value)
 
-    def look(self, image: Tensor, condition: Vector) -> Vector:
+    def look(self, image: Tensor, condition: Vector, named: Vector, as_told: float) -> Vector:
         """h~_t, which is s_t as well: the network's own eyes, whose layers have twins elsewhere."""
         nowhere = torch.zeros(1, 0)
         step = MetaInput(image[None], nowhere, nowhere, flags(count=1), flags(count=1))
         state = MetaState(*[nowhere] * len(MetaState._fields))
-        told = torch.tensor([condition], dtype=self.meta.words.dtype)
+        parts = (torch.tensor([part], dtype=self.meta.words.dtype) for part in (condition, named))
         before = torch.tensor([self.h], dtype=self.meta.words.dtype)
-        _, context, _ = self.meta._look(step, state, told, before, nowhere)
+        told = torch.tensor([[as_told]], dtype=self.meta.words.dtype)
+        _, context, _ = self.meta._look(step, state, *parts, told, before, nowhere)
         return context[0].tolist()
 
 

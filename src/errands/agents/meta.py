@@ -52,7 +52,7 @@ class MetaNetwork:
     glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
     reminded: bool = True  # the shift reads r_(t-1) beside the context; paper: no
-    own_verbs: bool = True  # objects that the instruction does not name get their own; paper: no
+    grounded: bool = True  # names of objects are tied to what is seen and chosen; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
@@ -63,6 +63,11 @@ class MetaNetwork:
     def parameters(self) -> tuple[int, ...]:
         """How many values each thing has that is chosen: verb and object, or the action."""
         return (self.actions,) if self.flat else (self.verbs, self.objects)
+
+    @property
+    def ties_names(self) -> bool:
+        """Whether names of objects are tied to the subtask: Flat has none."""
+        return self.grounded and not self.flat
 
 
 class MetaState(NamedTuple):
@@ -187,8 +192,9 @@ class MetaController(nn.Module):
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
-        if network.own_verbs and not network.flat:
-            self.other_verbs = nn.Linear(hidden, network.verbs)
+        if network.ties_names:
+            self.named_object = nn.Linear(hidden, 1)
+            self.named_verb = nn.Linear(network.sentence, network.verbs)
         self.baseline = nn.Linear(2 * network.slots + hidden, 1)
         # What b_t adds to the logits of the update and of the shifts, beside what they compute.
         self.update_start = nn.Parameter(torch.zeros(2))
@@ -225,7 +231,7 @@ class MetaController(nn.Module):
             cells * channels + seen, network.hidden, network.condition, network.factors
         )
         if network.told:
-            self.told = nn.Linear(network.condition, network.hidden)
+            self.told = nn.Linear(network.condition + 3 * network.ties_names, network.hidden)
 
     def _start(self) -> None:
         """Begin undecided about subtasks, and with a head start about when to move on."""
@@ -240,8 +246,8 @@ class MetaController(nn.Module):
     def heads(self) -> list[nn.Linear]:
         """The layers that logits come from."""
         heads = [*self.goals, self.shift[2], self.update]
-        if self.network.own_verbs and not self.network.flat:
-            heads.append(self.other_verbs)
+        if self.network.ties_names:
+            heads += [self.named_object, self.named_verb]
         return cast(list[nn.Linear], heads)
 
     def initial_state(self, worlds: int, longest: int) -> MetaState:
@@ -281,9 +287,13 @@ class MetaController(nn.Module):
         finished = (given.finished & ~begins).to(keep.dtype)
 
         condition = self._condition(state.g, keep, r_before, finished)
-        s, h, cell = self._look(given, state, condition, h_before, cell_before)
+        named_before = self._named(read(given.bags, p_before))
+        as_told = self._as_told(named_before, state.g) * keep
+        s, h, cell = self._look(
+            given, state, condition, named_before, as_told, h_before, cell_before
+        )
         c_logit = self._update_logit(s, h_before, finished)
-        l_logits = self._shift_logits(h, r_before, finished)
+        l_logits = self._shift_logits(h, r_before, finished * as_told.squeeze(1))
         update = self._gate(c_logit, finished, begins)
         stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
         shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
@@ -304,8 +314,8 @@ class MetaController(nn.Module):
         merged_cell = self._merge(weight, cell, cell_before) if self.recurrent else cell
 
         decided_g = None if decided is None else decided.g
-        named = heard[:, -self.network.objects :]  # the last words are those of objects
-        g, log_goals, open_goals = self._choose(hidden, named, c, state.g, decided_g, random)
+        named = self._named(heard)
+        g, log_goals, open_goals = self._choose(hidden, r_new, named, c, state.g, decided_g, random)
         log_probability, entropy = log_goals, c.detach() * open_goals
         if not soft:
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
@@ -321,6 +331,16 @@ class MetaController(nn.Module):
         """r = M p (eq. 2), where M holds a bag of words for each instruction."""
         return read(bags, p) @ self.words
 
+    def _named(self, words: Tensor) -> Tensor:
+        """Which objects (B, objects) are among words (B, words): their names are the last."""
+        return words[:, -self.network.objects :]
+
+    def _as_told(self, named: Tensor, g: Tensor) -> Tensor:
+        """Whether a subtask (B, parameters) is about an object that is named: (B, 1)."""
+        if not self.network.ties_names:
+            return torch.ones_like(named[:, :1])
+        return named.gather(1, g[:, 1:])
+
     def _condition(self, g: Tensor, keep: Tensor, r: Tensor, finished: Tensor) -> Tensor:
         if self.network.flat:
             return self.condition(r)  # type: ignore[no-any-return]
@@ -332,7 +352,14 @@ class MetaController(nn.Module):
         return with_noise(x, self.network.noise * self.training)
 
     def _look(
-        self, given: MetaInput, state: MetaState, condition: Tensor, h: Tensor, cell: Tensor
+        self,
+        given: MetaInput,
+        state: MetaState,
+        condition: Tensor,
+        named: Tensor,
+        as_told: Tensor,
+        h: Tensor,
+        cell: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """s_t, and the context and cell if it were updated."""
         context: Tensor
@@ -356,13 +383,21 @@ class MetaController(nn.Module):
             x = F.relu(x).transpose(1, 2)
             x = x.reshape(*x.shape[:2], self.SIZE, self.SIZE)
             x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2).flatten(1)
+        kinds = kinds_in_sight(given.image, self.SIZE).to(x.dtype)
         if self.network.glance:
-            x = torch.cat((x, kinds_in_sight(given.image, self.SIZE).to(x.dtype)), dim=1)
+            x = torch.cat((x, kinds), dim=1)
         context = self.context(x, condition)
         if self.network.told:
-            context = context + self.told(condition)
+            context = context + self.told(self._told(condition, kinds, named, as_told))
         context = F.relu(context)
         return context, context, cell
+
+    def _told(self, condition: Tensor, kinds: Tensor, named: Tensor, as_told: Tensor) -> Tensor:
+        """The condition, and of what the instruction names: is it there, near, and at work on?"""
+        if not self.network.ties_names:
+            return condition
+        objects = kinds.view(len(kinds), 2, -1)[..., -self.network.objects :]
+        return torch.cat((condition, (named[:, None] * objects).sum(dim=2), as_told), dim=1)
 
     def _update_logit(self, s: Tensor, h: Tensor, finished: Tensor) -> Tensor:
         logit: Tensor = self.update(torch.cat((s, h), dim=1)).squeeze(1)
@@ -398,6 +433,7 @@ class MetaController(nn.Module):
     def _choose(
         self,
         hidden: Tensor,
+        r: Tensor,
         named: Tensor,
         c: Tensor,
         before: Tensor,
@@ -406,18 +442,15 @@ class MetaController(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """g_t from c pi + (1 - c) g_(t-1), parameter by parameter; log-probability; entropy of pi.
 
-        The object comes first; `named` (B, objects) tells which the instruction names. Any other
-        gets a verb of its own: drawn apart, verb and object rarely change together, and one without
-        the other, "visit enemy", only costs time. An action (Flat) is not carried on: the gate is
-        always open there.
+        The object comes first; `named` (B, objects) tells which the instruction names. An action
+        (Flat) is not carried on: the gate is always open there.
         """
         chosen: list[Tensor] = []
         log_probability, entropy = torch.zeros_like(c), torch.zeros_like(c)
         for k in reversed(range(len(self.goals))):
             logits = self.goals[k](hidden)
-            if chosen and self.network.own_verbs:
-                is_named = named.gather(1, chosen[-1][:, None]).clamp(max=1.0)
-                logits = torch.lerp(self.other_verbs(hidden), logits, is_named)
+            if self.network.ties_names:
+                logits = self._grounded(logits, chosen, hidden, r, named)
             log_pi = F.log_softmax(logits, dim=1)
             pi = log_pi.exp()
             copied = F.one_hot(before[:, k], pi.shape[1]).to(pi.dtype)
@@ -428,6 +461,22 @@ class MetaController(nn.Module):
             log_probability = log_probability + torch.log(taken.clamp(min=1e-8))
             entropy = entropy - (pi * log_pi).sum(1)
         return torch.stack(chosen[::-1], dim=1), log_probability, entropy
+
+    def _grounded(
+        self, logits: Tensor, chosen: list[Tensor], hidden: Tensor, r: Tensor, named: Tensor
+    ) -> Tensor:
+        """Logits of the object, or once it is `chosen` of its verb, as the instruction has it.
+
+        The object that is named is preferred by a weight that all objects share, and its verb is
+        linear in the words alone: both hold for pairs never trained. Any other object gets a verb
+        of its own: drawn apart, verb and object rarely change together, and one without the other,
+        "visit enemy", only costs time.
+        """
+        if not chosen:
+            preferred: Tensor = self.named_object(hidden) * named
+            return logits + preferred
+        is_named = named.gather(1, chosen[0][:, None])
+        return torch.lerp(logits, self.named_verb(self._noisy(r)), is_named)
 
     def _hard_terms(
         self, c_logit: Tensor, shift: Tensor, c: Tensor, shifted: Tensor, begins: Tensor

@@ -159,8 +159,16 @@ DEVIATIONS = (
         "lists",
         "verb and object of a subtask",
         "drawn independently",
-        "`fast`: the object first; the verb for one that the instruction does not name comes from "
-        "a head of its own",
+        "`fast`: the object first; the verb for the one that the instruction names is linear in "
+        "its words, for any other it comes from the hidden layer",
+    ),
+    Deviation(
+        "lists",
+        "names of objects",
+        "words and planes whose relation is learned",
+        "`fast`: tied (`grounded`). The context is told whether what the instruction names is "
+        "there, is near, and was the last subtask's, only whose end is a reason to move on; and "
+        "one weight for all objects prefers the one that is named",
     ),
     Deviation(
         "lists",
