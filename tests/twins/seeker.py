@@ -1,4 +1,4 @@
-"""What a level gaze shows, told plainly: by angles and by walking along lines of sight."""
+"""What a gaze down shows, told plainly: in the camera's own axes, and along lines of sight."""
 
 import math
 
@@ -26,8 +26,10 @@ def _in_view(tiles: NDArray[np.uint8], row: int, column: int, heading: int, r: i
     right_row, right_column = AHEAD[(heading + 1) % 4]
     forward = (r - row) * forward_row + (c - column) * forward_column
     right = (r - row) * right_row + (c - column) * right_column
-    nearest = 2 if tiles[row, column] >= FIRST_OBJECT else 1
-    return forward >= nearest and abs(right) <= forward * math.tan(math.radians(35)) + 0.5
+    eye = 1.62 + (1.0 if tiles[row, column] >= FIRST_OBJECT else 0.0)
+    # The camera looks 45 degrees down: how far away is the middle of a cube, along that line?
+    away = (forward + eye - 0.5) / math.sqrt(2)
+    return forward >= 1 and abs(right) <= away * math.tan(math.radians(35)) + 0.5
 
 
 def _clear(tiles: NDArray[np.uint8], row: int, column: int, r: int, c: int) -> bool:

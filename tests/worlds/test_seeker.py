@@ -7,7 +7,7 @@ from errands.worlds.block import BlockAction
 from errands.worlds.seeker import Seekers, look
 from errands.worlds.spec import BLOCK, FIRST_OBJECT
 from errands.worlds.vector import Worlds, skill_tasks
-from twins.seeker import visible_cells
+from twins.seeker import AHEAD, visible_cells
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def test_planning_leaves_the_worlds_as_they_are(worlds: Worlds) -> None:
 
 
 def test_it_turns_until_a_target_was_seen(worlds: Worlds) -> None:
+    worlds.step(np.full(200, BlockAction.LOOK_DOWN))
     seekers = Seekers(200)
     subtasks = worlds.privileged_subtasks()
     plan = seekers.plan(worlds.privileged, subtasks, worlds.rules)
@@ -54,11 +55,30 @@ def test_it_turns_until_a_target_was_seen(worlds: Worlds) -> None:
     assert turning > 20
 
 
-def test_it_levels_its_gaze_first(worlds: Worlds) -> None:
-    worlds.step(np.full(200, BlockAction.LOOK_UP))
-    plan = Seekers(200).plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
-    assert (plan.optimal.argmax(axis=1) == BlockAction.LOOK_DOWN).all()
-    assert (plan.optimal.sum(axis=1) == 1).all()
+def test_it_looks_down_first(worlds: Worlds) -> None:
+    for gaze in (BlockAction.LOOK_UP, BlockAction.LOOK_DOWN):  # from level to up, and back
+        plan = Seekers(200).plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+        assert (plan.optimal.argmax(axis=1) == BlockAction.LOOK_DOWN).all()
+        assert (plan.optimal.sum(axis=1) == 1).all()
+        worlds.step(np.full(200, gaze))
+
+
+def test_what_it_does_is_in_its_picture(worlds: Worlds) -> None:
+    # The cell ahead is where it acts and where it goes, and it is always in view.
+    seekers = Seekers(200)
+    deeds = 0
+    while not worlds.status.all():
+        acts = worlds.status == 0
+        plan = seekers.plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+        assert not plan.optimal[:, BlockAction.MOVE_BACKWARD].any()
+        actions = plan.optimal.argmax(axis=1)
+        for world in worlds.privileged[acts & (actions >= BlockAction.MOVE_FORWARD)]:
+            row, column, heading = (int(world[k]) for k in ("row", "column", "heading"))
+            ahead = row + AHEAD[heading][0], column + AHEAD[heading][1]
+            assert ahead in visible_cells(world["tiles"], row, column, heading)
+            deeds += 1
+        worlds.step(actions)
+    assert deeds > 400
 
 
 def test_it_finishes_every_subtask(worlds: Worlds) -> None:
@@ -70,6 +90,7 @@ def test_it_finishes_every_subtask(worlds: Worlds) -> None:
 
 
 def test_a_new_episode_is_not_known(worlds: Worlds) -> None:
+    worlds.step(np.full(200, BlockAction.LOOK_DOWN))
     seekers = Seekers(200)
     seekers.plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
     mask = np.arange(200) < 50

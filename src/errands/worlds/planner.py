@@ -23,6 +23,8 @@ from errands.worlds.spec import FIRST_OBJECT, MAP_SIZE, NOTHING, WALL, WATER, Ru
 from errands.worlds.state import TARGET, VERB, World
 
 UNREACHABLE = np.int32(1 << 20)
+ALL_WAYS = 4  # of moving in the block world: turn left, turn right, walk forward, walk backward
+FACING = 3  # the same without walking backward
 SHORTEST_PATH, NEAR_OPTIMAL = "shortest-path", "near-optimal"
 PLANNERS = (SHORTEST_PATH, NEAR_OPTIMAL)
 
@@ -109,7 +111,7 @@ def mark_least(of_action: NDArray[np.int32], optimal: NDArray[np.bool_]) -> int:
 
 @kernel()
 def block_costs_to_go(
-    tiles: NDArray[np.uint8], verb: int, target: int, cost: NDArray[np.int32]
+    tiles: NDArray[np.uint8], verb: int, target: int, ways: int, cost: NDArray[np.int32]
 ) -> None:
     """Fill cost[row, column, heading] by breadth-first search backwards from the deeds."""
     queue = np.empty(MAP_SIZE * MAP_SIZE * 4, np.int16)
@@ -122,7 +124,7 @@ def block_costs_to_go(
                     continue
                 r, c = AHEAD_ROW[heading], AHEAD_COLUMN[heading]
                 at_hand = tiles[row + r, column + c] == target
-                if verb == VISIT:  # one can also arrive backwards
+                if verb == VISIT and ways == ALL_WAYS:  # one can also arrive backwards
                     at_hand |= tiles[row - r, column - c] == target
                 if at_hand:
                     cost[row, column, heading] = 1
@@ -132,7 +134,7 @@ def block_costs_to_go(
         pose = queue[served]
         served += 1
         heading, row, column = pose % 4, pose // 4 // MAP_SIZE, pose // 4 % MAP_SIZE
-        for way in range(4):  # came here by turning left, right, from behind, from ahead
+        for way in range(ways):  # came here by turning left, right, from behind, from ahead
             h, r, c = heading, row, column
             if way == 0:
                 h = (heading + 1) % 4
@@ -149,16 +151,24 @@ def block_costs_to_go(
 
 
 @kernel()
-def block_plan(world: World, verb: int, target: int, optimal: NDArray[np.bool_]) -> int:
-    """Mark every optimal action of the agent; returns the least cost."""
+def block_plan(
+    world: World,
+    tiles: NDArray[np.uint8],
+    verb: int,
+    target: int,
+    ways: int,
+    optimal: NDArray[np.bool_],
+) -> int:
+    """Mark every optimal action of the agent if the map is `tiles`; returns the least cost."""
     cost = np.empty((MAP_SIZE, MAP_SIZE, 4), np.int32)
-    tiles = world.tiles
-    block_costs_to_go(tiles, verb, FIRST_OBJECT + target, cost)
+    block_costs_to_go(tiles, verb, FIRST_OBJECT + target, ways, cost)
     row, column, heading = world.row, world.column, world.heading
     of_action = np.full(block.ACTIONS, UNREACHABLE, np.int32)
     of_action[block.LEFT] = 1 + cost[row, column, (heading + 3) % 4]
     of_action[block.RIGHT] = 1 + cost[row, column, (heading + 1) % 4]
     for sign, move in ((1, block.FORWARD), (-1, block.BACKWARD)):
+        if move == block.BACKWARD and ways < ALL_WAYS:
+            continue
         r, c = row + sign * AHEAD_ROW[heading], column + sign * AHEAD_COLUMN[heading]
         arrives = verb == VISIT and tiles[r, c] == FIRST_OBJECT + target
         if tiles[r, c] != WALL:
@@ -183,7 +193,7 @@ def plan_subtask(
     verb = resolved_verb(verb, target, rules)
     if is_grid:
         return grid_plan(world, verb, target, water_cost, optimal)
-    return block_plan(world, verb, target, optimal)
+    return block_plan(world, world.tiles, verb, target, ALL_WAYS, optimal)
 
 
 @kernel(parallel=True)

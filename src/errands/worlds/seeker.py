@@ -2,8 +2,9 @@
 
 The exact planner walks to targets that are still out of sight, which nobody can learn to imitate
 from pictures. The seeker looks around until a target has come into view, then plans exactly, with
-the targets it has seen; only when looking around shows nothing new does it ask the planner. It
-keeps its gaze level: looking up or down changes nothing but the picture.
+the targets it has seen; only when looking around shows nothing new does it ask the planner. And it
+shows its agent what it does: it looks down, where a level gaze misses the cell ahead of who stands
+on a cube, and it never walks backward.
 """
 
 import math
@@ -16,25 +17,29 @@ from errands.worlds import block
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
 from errands.worlds.goals import resolved_verb
 from errands.worlds.kernel import kernel
-from errands.worlds.planner import Plan, block_plan
-from errands.worlds.raycast import FIELD_OF_VIEW
+from errands.worlds.planner import FACING, Plan, block_plan
+from errands.worlds.raycast import EYE_HEIGHT, FIELD_OF_VIEW, PITCH_STEP
 from errands.worlds.record import Records
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, WALL
 from errands.worlds.state import World
 
-HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # cells to the side that are in view, a cell ahead
+DOWN = -1  # the pitch
+HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the gaze
+AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # in that distance
 LINE_STEP = 0.2  # of a line of sight, in cells
 
 
 @kernel()
 def is_visible(world: World, heading: int, row: int, column: int) -> bool:
-    """Whether a level gaze shows a cube on that cell: in the field of view, no wall between."""
+    """Whether a gaze down shows a cube on that cell: in the field of view, no wall between."""
     down, right = row - world.row, column - world.column
     ahead = down * AHEAD_ROW[heading] + right * AHEAD_COLUMN[heading]
     aside = abs(down * AHEAD_COLUMN[heading] + right * AHEAD_ROW[heading])
-    on_top = world.tiles[world.row, world.column] >= FIRST_OBJECT
-    # From on top of an object the next cell lies below the picture.
-    if ahead < (2 if on_top else 1) or aside > ahead * HALF_VIEW + 0.5:
+    below = EYE_HEIGHT - 0.5  # to the middle of a cube
+    if world.tiles[world.row, world.column] >= FIRST_OBJECT:
+        below += 1.0
+    away = ahead * AHEAD_SHARE + below * BELOW_SHARE
+    if ahead < 1 or aside > away * HALF_VIEW + 0.5:
         return False
     distance = math.sqrt(down * down + right * right)
     steps = int(distance / LINE_STEP)
@@ -49,7 +54,7 @@ def is_visible(world: World, heading: int, row: int, column: int) -> bool:
 
 @kernel()
 def look(world: World, heading: int, seen: NDArray[np.bool_]) -> int:
-    """How many open cells not seen before a level gaze shows; they are marked as seen."""
+    """How many open cells not seen before a gaze down shows; they are marked as seen."""
     fresh = 0
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
@@ -67,35 +72,27 @@ def seek(
 ) -> int:
     """Mark the seeker's actions; returns the cost of the way to a target it has seen, or -1."""
     optimal[:] = False
-    if world.pitch != 0:
-        optimal[block.UP if world.pitch < 0 else block.DOWN] = True
+    if world.pitch != DOWN:
+        optimal[block.DOWN] = True
         return -1
     seen[world.row, world.column] = True
     look(world, world.heading, seen)
     tile = FIRST_OBJECT + target
-    hidden = np.zeros((MAP_SIZE, MAP_SIZE), np.bool_)
+    tiles = world.tiles.copy()
     known = 0
     for row in range(MAP_SIZE):
         for column in range(MAP_SIZE):
-            if world.tiles[row, column] == tile:
-                hidden[row, column] = not seen[row, column]
+            if tiles[row, column] == tile:
                 known += seen[row, column]
+                if not seen[row, column]:  # plan as if targets out of sight were not there
+                    tiles[row, column] = EMPTY
     if known == 0:
         for turn, sign in ((block.RIGHT, 1), (block.LEFT, 3)):
             if look(world, (world.heading + sign) % 4, seen.copy()) > 0:
                 optimal[turn] = True
                 return -1
-        return block_plan(world, verb, target, optimal)
-    for row in range(MAP_SIZE):  # plan as if targets out of sight were not there
-        for column in range(MAP_SIZE):
-            if hidden[row, column]:
-                world.tiles[row, column] = EMPTY
-    cost = block_plan(world, verb, target, optimal)
-    for row in range(MAP_SIZE):
-        for column in range(MAP_SIZE):
-            if hidden[row, column]:
-                world.tiles[row, column] = tile
-    return cost
+        tiles[:] = world.tiles
+    return block_plan(world, tiles, verb, target, FACING, optimal)
 
 
 @kernel(parallel=True)
