@@ -89,6 +89,17 @@ def test_the_shipped_agent_executes_lists_of_four_and_uses_events() -> None:
     assert measured["events_used"]["mean"] > 0.4 * measured["events"]["mean"]
 
 
+def test_the_shipped_agent_executes_long_lists_of_instructions_it_was_never_trained_on() -> None:
+    test = InstructionTest("dynamic", "grid", split="unseen", length=20, episodes=100)
+    assert evaluate_instructions(test)["success"]["mean"] >= 0.9
+
+
+@pytest.mark.parametrize("agent", ["long", "short", "dynamic-no-analogy"])
+def test_the_other_shipped_agents_execute_lists_of_four(agent: str) -> None:
+    test = InstructionTest(agent, "grid", split="train", length=4, episodes=100)
+    assert evaluate_instructions(test)["success"]["mean"] >= 0.9
+
+
 def test_the_shipped_agent_keeps_its_place_in_the_list_while_it_hunts() -> None:
     """From the first step of "transform enemy" to the first one of what comes after it."""
     worlds = instruction_worlds("grid", 200, split="seen", length=10)
