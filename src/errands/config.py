@@ -298,6 +298,8 @@ def meta_training(
     )
     if agent not in INTERRUPTING:
         base = _in_every_stage(base, events=1.0)
+    if agent == "flat":  # which has to learn every subtask as well, and longer lists much later
+        base = _in_every_stage(base, curriculum=True)
     if preset == "paper":
         layers = replace(
             network,

@@ -450,6 +450,13 @@ def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
     assert [stage.update_penalty for stage in paper.stages] == [penalty] * 3
 
 
+def test_flat_goes_on_to_the_longest_lists_only_when_it_has_learned_the_others() -> None:
+    for agent, to_the_end in (("dynamic", False), ("long", False), ("flat", True)):
+        first, last = meta_training("grid", agent).stages
+        assert first.curriculum
+        assert last.curriculum == to_the_end
+
+
 def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
     networks = {
         agent: meta_training("grid", agent).network
