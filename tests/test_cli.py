@@ -11,6 +11,7 @@ import pytest
 import errands
 from errands import cli
 from errands.cli import main
+from twins.terminal import started
 
 COMMAND = [sys.executable, "-c", "import sys; from errands.cli import main; sys.exit(main())"]
 
@@ -112,13 +113,7 @@ def test_wrong_word_is_named_in_one_line_without_traceback() -> None:
 def test_interruption_is_quiet_and_leaves_no_file(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     arguments = ["evaluate", "instructions", "--episodes", "9999999", "--json", str(result)]
-    process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        # As in a terminal: what a shell starts in the background would ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    process = started([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
     try:
         time.sleep(4)
         assert process.poll() is None

@@ -287,11 +287,10 @@ def test_an_episode_begins_with_an_update_on_the_first_instruction() -> None:
     meta = randomised(SMALL)
     certain(meta, c=False, shift=1)
     step = given(SMALL, begins=(1,), finished=(1, 2))
-    thought, state = meta.step(step, carried(meta), soft=False, random=generator())
+    thought, _ = meta.step(step, carried(meta), soft=False, random=generator())
     assert thought.decision.c.tolist() == [False, True, False]
     assert thought.pointer[1].tolist() == [1, 0, 0, 0]
     assert thought.shift[1].tolist() == [0, 1, 0]
-    torch.testing.assert_close(state.r[1], meta.retrieve(step.bags, state.p)[1])
     thought, _ = meta.step(step, carried(meta), soft=True, random=generator())
     assert thought.update.tolist() == [0, 1, 0]
 
@@ -438,7 +437,8 @@ def test_steps_are_algorithm_2(form: str, soft: bool) -> None:
             assert thought.update[world].item() == pytest.approx(expected.c)
             assert thought.shift[world].tolist() == pytest.approx(expected.l)
             assert thought.pointer[world, :length].tolist() == pytest.approx(expected.p)
-            assert state.r[world].tolist() == pytest.approx(expected.r)
+            retrieved = meta.retrieve(step.bags, state.p)[world]
+            assert retrieved.tolist() == pytest.approx(expected.r)
             assert state.h[world].tolist() == pytest.approx(expected.h)
             assert thought.log_probability[world].item() == pytest.approx(expected.log_probability)
             assert thought.value[world].item() == pytest.approx(expected.value)
@@ -538,7 +538,7 @@ def test_without_an_update_the_shift_costs_nothing_and_the_subtask_is_kept() -> 
         choice = decided(meta, False, shift)._replace(g=state.g)
         thought, after = meta.step(step, state, soft=False, decided=choice)
         torch.testing.assert_close(thought.log_probability, torch.log(1 - thought.update))
-        assert_equal((state.p, state.r, state.h, state.g), (after.p, after.r, after.h, after.g))
+        assert_equal((state.p, state.h, state.g), (after.p, after.h, after.g))
         told.append(thought)
     assert_equal(unchosen(told[0])[1:], unchosen(told[1])[1:])
     assert torch.equal(told[0].log_probability, told[2].log_probability)
@@ -579,7 +579,7 @@ def test_gradients_of_a_step(form: str, soft: bool) -> None:
     if not soft:  # world 2 goes on with its subtask
         choice = choice._replace(c=flags(0, 1))
         choice = choice._replace(g=torch.where(choice.c[:, None], choice.g, state.g))
-    inputs = {name: getattr(state, name).requires_grad_() for name in ("p", "r", "h")}
+    inputs = {name: getattr(state, name).requires_grad_() for name in ("p", "h")}
     inputs |= dict(meta.named_parameters())
     random = torch.Generator().manual_seed(5)
 
@@ -591,7 +591,7 @@ def test_gradients_of_a_step(form: str, soft: bool) -> None:
         return torch.stack(
             [
                 (part * torch.randn(part.shape, generator=shares, dtype=part.dtype)).sum()
-                for part in (*told, after.p, after.r, after.h)
+                for part in (*told, after.p, after.h)
             ]
         ).sum()
 
@@ -660,7 +660,7 @@ def test_flat_sees_the_last_two_observations_and_remembers_no_subtask() -> None:
     assert_equal(parts(thought), parts(again))
 
 
-@pytest.mark.parametrize("what", ["image", "finished", "bags", "g", "r"])
+@pytest.mark.parametrize("what", ["image", "finished", "bags", "g", "p"])
 def test_everything_that_is_read_makes_a_difference(what: str) -> None:
     meta = randomised(SMALL)
     step, state = given(SMALL), carried(meta)

@@ -19,18 +19,13 @@ from errands.watch import choices
 from errands.watch.episode import Episode
 from errands.watch.protocol import Begin
 from twins.pages import PATIENCE, opened
+from twins.terminal import started
 from twins.untrained import save_untrained
 
 
 def test_it_serves_until_it_is_interrupted() -> None:
     command = [sys.executable, "-m", "errands.cli", "watch", "--port", "0"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # As in a terminal: what a shell starts in the background would ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as running:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
         said = re.fullmatch(
             rb"watch at (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)\n", running.stdout.readline()

@@ -133,7 +133,6 @@ def carried(
     g = [torch.randint(size, (count,), generator=random) for size in network.parameters]
     return MetaState(
         p=p / p.sum(1, keepdim=True),
-        r=torch.randn(start.r.shape, generator=random),
         h=torch.rand(start.h.shape, generator=random),
         cell=torch.randn(start.cell.shape, generator=random),
         g=torch.stack(g, dim=1),

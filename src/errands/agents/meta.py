@@ -74,7 +74,6 @@ class MetaState(NamedTuple):
     """What a meta controller carries from step to step, (B, ...) each."""
 
     p: Tensor  # (B, K) pointer
-    r: Tensor  # (B, E) retrieved instruction
     h: Tensor  # (B, H) context
     cell: Tensor  # (B, H) of the LSTM (block world)
     g: Tensor  # (B, parameters) what was chosen last
@@ -256,7 +255,6 @@ class MetaController(nn.Module):
         planes = (3 + network.objects, self.SIZE, self.SIZE) if self.sees_two else (0,)
         return MetaState(
             p=torch.zeros(worlds, longest, device=device),
-            r=torch.zeros(worlds, network.sentence, device=device),
             h=torch.zeros(worlds, network.hidden, device=device),
             cell=torch.zeros(worlds, network.hidden if self.recurrent else 0, device=device),
             g=torch.zeros(worlds, len(network.parameters), dtype=torch.int64, device=device),
@@ -278,16 +276,17 @@ class MetaController(nn.Module):
         and l_t are drawn, too, and the same lines merge with weights of 0 and 1.
         """
         begins = given.begins
-        keep = (~begins).to(state.r.dtype)[:, None]
+        keep = (~begins).to(state.p.dtype)[:, None]
         first = torch.zeros_like(state.p)
         first[:, 0] = 1.0
         p_before = torch.where(begins[:, None], first, state.p)
-        r_before = torch.where(begins[:, None], self.retrieve(given.bags, first), state.r)
+        heard_before = read(given.bags, p_before)
+        r_before = heard_before @ self.words
         h_before, cell_before = state.h * keep, state.cell * keep[:, : state.cell.shape[1]]
         finished = (given.finished & ~begins).to(keep.dtype)
 
         condition = self._condition(state.g, keep, r_before, finished)
-        named_before = self._named(read(given.bags, p_before))
+        named_before = self._named(heard_before)
         as_told = self._as_told(named_before, state.g) * keep
         s, h, cell = self._look(
             given, state, condition, named_before, as_told, h_before, cell_before
@@ -309,7 +308,6 @@ class MetaController(nn.Module):
         r_new = heard @ self.words
         hidden = self._goal_hidden(r_new, h)
         p = weight * p_new + (1 - weight) * p_before
-        r = weight * r_new + (1 - weight) * r_before
         merged = self._merge(weight, h, h_before)
         merged_cell = self._merge(weight, cell, cell_before) if self.recurrent else cell
 
@@ -325,7 +323,7 @@ class MetaController(nn.Module):
         decision = Decision(c_drawn, l_drawn, g)
         thought = Thought(decision, log_probability, entropy, value, update, shift, p)
         seen = given.image.clone() if self.sees_two else state.seen
-        return thought, MetaState(p, r, merged, merged_cell, g, seen)
+        return thought, MetaState(p, merged, merged_cell, g, seen)
 
     def retrieve(self, bags: Tensor, p: Tensor) -> Tensor:
         """r = M p (eq. 2), where M holds a bag of words for each instruction."""
@@ -383,7 +381,9 @@ class MetaController(nn.Module):
             x = F.relu(x).transpose(1, 2)
             x = x.reshape(*x.shape[:2], self.SIZE, self.SIZE)
             x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2).flatten(1)
-        kinds = kinds_in_sight(given.image, self.SIZE).to(x.dtype)
+        kinds = x[:, :0]
+        if self.network.glance or self.network.ties_names:
+            kinds = kinds_in_sight(given.image, self.SIZE).to(x.dtype)
         if self.network.glance:
             x = torch.cat((x, kinds), dim=1)
         context = self.context(x, condition)

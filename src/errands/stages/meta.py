@@ -71,7 +71,6 @@ def think_again(meta: MetaController, frames: MetaFrames, *, soft: bool) -> Thou
     given = MetaInput(*(item.flatten(0, 1) for item in frames.given))
     decided = Decision(*(item.flatten(0, 1) for item in frames.decision))
     before = MetaState(*(item.flatten(0, 1) for item in frames.before))
-    before = before._replace(r=meta.retrieve(given.bags, before.p))  # with today's words
     thought, _ = meta.step(given, before, soft=False, decided=decided)
     parts = [item.view(times, worlds, *item.shape[1:]) for item in thought[1:]]
     return Thought(frames.decision, *parts)

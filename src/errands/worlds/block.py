@@ -36,6 +36,7 @@ class BlockAction(IntEnum):
 
 LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD, PICK, CHANGE, _NO_OP = map(int, BlockAction)
 ACTIONS = len(BlockAction)
+LOWEST, HIGHEST = -1, 1  # pitch of the gaze
 
 
 @kernel()
@@ -48,9 +49,9 @@ def act(world: World, action: int, rules: Rules) -> None:
     elif action == RIGHT:
         world.heading = (heading + 1) % 4
     elif action == UP:
-        world.pitch = min(world.pitch + 1, 1)
+        world.pitch = min(world.pitch + 1, HIGHEST)
     elif action == DOWN:
-        world.pitch = max(world.pitch - 1, -1)
+        world.pitch = max(world.pitch - 1, LOWEST)
     row, column = world.row, world.column
     ahead_row, ahead_column = row + AHEAD_ROW[heading], column + AHEAD_COLUMN[heading]
     if action == FORWARD:

@@ -23,7 +23,6 @@ from errands.worlds.record import Records
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, WALL
 from errands.worlds.state import World
 
-DOWN = -1  # the pitch
 HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the gaze
 AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # in that distance
 LINE_STEP = 0.2  # of a line of sight, in cells
@@ -72,7 +71,7 @@ def seek(
 ) -> int:
     """Mark the seeker's actions; returns the cost of the way to a target it has seen, or -1."""
     optimal[:] = False
-    if world.pitch != DOWN:
+    if world.pitch != block.LOWEST:
         optimal[block.DOWN] = True
         return -1
     seen[world.row, world.column] = True
