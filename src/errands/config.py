@@ -134,12 +134,8 @@ def skill_training(
         base = replace(
             base,
             worlds=256,
-            steps=16,
-            minibatch=32,
             # An agent that does not know where to look finishes nothing, and sees little.
             guided=0.9,
-            distill=Stage(4_000_000, 1e-3, 2e-4),
-            finetune=Stage(4_000_000, 2e-4, 2e-5, entropy=0.003),
         )
     if preset == "paper":
         base = replace(
