@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from errands.worlds.block import BlockAction
 from errands.worlds.seeker import Seekers, look
 from errands.worlds.spec import BLOCK, FIRST_OBJECT
 from errands.worlds.vector import Worlds, skill_tasks
-from twins.seeker import AHEAD, visible_cells
+from twins.seeker import AHEAD, poses_after, steps_to, visible_cells
 
 
 @pytest.fixture
@@ -40,19 +41,41 @@ def test_planning_leaves_the_worlds_as_they_are(worlds: Worlds) -> None:
     assert (worlds.privileged == before).all()
 
 
-def test_it_turns_until_a_target_was_seen(worlds: Worlds) -> None:
-    worlds.step(np.full(200, BlockAction.LOOK_DOWN))
+def unknown(world: np.void, seen: NDArray[np.bool_]) -> set[tuple[int, int]]:
+    """Cells without a wall that the seeker has not seen."""
+    return {(int(r), int(c)) for r, c in np.argwhere(~seen & (world["tiles"] != 1))}
+
+
+def test_it_turns_until_a_target_was_seen_and_then_goes_where_one_may_be(worlds: Worlds) -> None:
     seekers = Seekers(200)
     subtasks = worlds.privileged_subtasks()
-    plan = seekers.plan(worlds.privileged, subtasks, worlds.rules)
-    turning = 0
-    for i, world in enumerate(worlds.privileged):
-        target = world["tiles"] == FIRST_OBJECT + subtasks[i, 1]
-        if not (target & seekers.seen[i]).any() and plan.cost[i] < 0:
-            turning += 1
-            chosen = np.flatnonzero(plan.optimal[i])
-            assert set(chosen) <= {BlockAction.LOOK_LEFT, BlockAction.LOOK_RIGHT}
-    assert turning > 20
+    worlds.step(np.full(200, BlockAction.LOOK_DOWN))
+    turned = went = 0
+    while not worlds.status.all():
+        plan = seekers.plan(worlds.privileged, subtasks, worlds.rules)
+        for i in np.flatnonzero((worlds.status == 0) & (plan.cost < 0)):
+            world, chosen = worlds.privileged[i], np.flatnonzero(plan.optimal[i]).tolist()
+            target = world["tiles"] == FIRST_OBJECT + subtasks[i, 1]
+            assert not (target & seekers.seen[i]).any()
+            row, column, heading = (int(world[k]) for k in ("row", "column", "heading"))
+            hidden = unknown(world, seekers.seen[i])
+            fresh = [
+                action
+                for action, turn in ((BlockAction.LOOK_RIGHT, 1), (BlockAction.LOOK_LEFT, 3))
+                if hidden & visible_cells(world["tiles"], row, column, (heading + turn) % 4)
+            ]
+            if fresh:
+                assert chosen == fresh[:1]
+                turned += 1
+                continue
+            least = steps_to(world["tiles"], (row, column, heading), hidden)
+            for action, pose in poses_after(world["tiles"], (row, column, heading)).items():
+                nearer = steps_to(world["tiles"], pose, hidden) == least - 1
+                assert (action in chosen) == nearer
+            went += 1
+        worlds.step(plan.optimal.argmax(axis=1))
+    assert turned > 100
+    assert went > 20
 
 
 def test_it_looks_down_first(worlds: Worlds) -> None:

@@ -1,8 +1,8 @@
 """A teacher for the block world that only knows what its agent could have seen.
 
 The exact planner walks to targets that are still out of sight, which nobody can learn to imitate
-from pictures. The seeker looks around until a target has come into view, then plans exactly, with
-the targets it has seen; only when looking around shows nothing new does it ask the planner. And it
+from pictures. The seeker turns until a target has come into view, goes to the nearest cell that it
+has not seen when turning shows nothing new, and plans exactly once it has seen a target. And it
 shows its agent what it does: it looks down, where a level gaze misses the cell ahead of who stands
 on a cube, and it never walks backward.
 """
@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.language.vocabulary import VISIT
 from errands.worlds import block
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
 from errands.worlds.goals import resolved_verb
@@ -25,28 +26,44 @@ from errands.worlds.state import World
 
 HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the gaze
 AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # in that distance
+LOOKED_AT = (0.9, 0.5)  # heights of a cube near its top and in its middle
 LINE_STEP = 0.2  # of a line of sight, in cells
 
 
 @kernel()
 def is_visible(world: World, heading: int, row: int, column: int) -> bool:
-    """Whether a gaze down shows a cube on that cell: in the field of view, no wall between."""
+    """Whether a gaze down shows a cube on that cell: its top or its middle, with a free line."""
     down, right = row - world.row, column - world.column
     ahead = down * AHEAD_ROW[heading] + right * AHEAD_COLUMN[heading]
     aside = abs(down * AHEAD_COLUMN[heading] + right * AHEAD_ROW[heading])
-    below = EYE_HEIGHT - 0.5  # to the middle of a cube
-    if world.tiles[world.row, world.column] >= FIRST_OBJECT:
-        below += 1.0
-    away = ahead * AHEAD_SHARE + below * BELOW_SHARE
-    if ahead < 1 or aside > away * HALF_VIEW + 0.5:
+    if ahead < 1:
         return False
-    distance = math.sqrt(down * down + right * right)
-    steps = int(distance / LINE_STEP)
+    eye = EYE_HEIGHT
+    if world.tiles[world.row, world.column] >= FIRST_OBJECT:
+        eye += 1.0
+    for height in LOOKED_AT:
+        below = eye - height
+        away = ahead * AHEAD_SHARE + below * BELOW_SHARE
+        above = ahead * BELOW_SHARE - below * AHEAD_SHARE
+        inside = above <= away * HALF_VIEW and aside <= away * HALF_VIEW + 0.5
+        if inside and is_clear(world, eye, row, column, height):
+            return True
+    return False
+
+
+@kernel()
+def is_clear(world: World, eye: float, row: int, column: int, height: float) -> bool:
+    """Whether neither a wall nor a cube hides that cell's middle, so high above the ground."""
+    down, right = row - world.row, column - world.column
+    steps = int(math.sqrt(down * down + right * right) / LINE_STEP)
     for k in range(1, steps):
         share = k / steps
         r = math.floor(world.row + 0.5 + share * down)
         c = math.floor(world.column + 0.5 + share * right)
-        if (r != row or c != column) and world.tiles[r, c] == WALL:
+        if r == row and c == column:
+            continue
+        over_cubes = eye + share * (height - eye) >= 1.0
+        if world.tiles[r, c] == WALL or (world.tiles[r, c] >= FIRST_OBJECT and not over_cubes):
             return False
     return True
 
@@ -90,7 +107,12 @@ def seek(
             if look(world, (world.heading + sign) % 4, seen.copy()) > 0:
                 optimal[turn] = True
                 return -1
-        tiles[:] = world.tiles
+        for row in range(1, MAP_SIZE - 1):
+            for column in range(1, MAP_SIZE - 1):
+                if not seen[row, column] and tiles[row, column] != WALL:
+                    tiles[row, column] = tile  # there may be one: go and see
+        block_plan(world, tiles, VISIT, target, FACING, optimal)
+        return -1
     return block_plan(world, tiles, verb, target, FACING, optimal)
 
 
