@@ -12,7 +12,7 @@ TASKS, PLANES, ACTIONS = 5, 6, 13
 @pytest.fixture
 def teachers() -> GridTeachers:
     torch.manual_seed(0)
-    return GridTeachers(TASKS, PLANES, ACTIONS, channels=3, hidden=7)
+    return GridTeachers(TASKS, PLANES, channels=3, hidden=7)
 
 
 def observations(*shape: int) -> Tensor:
@@ -41,6 +41,23 @@ def test_a_teacher_does_not_feel_the_others(teachers: GridTeachers) -> None:
     others = [0, 1, 3, 4]
     assert torch.equal(before.logits[others], after.logits[others])
     assert not torch.equal(before.logits[2], after.logits[2])
+
+
+def test_what_is_known_of_one_direction_is_known_of_all(teachers: GridTeachers) -> None:
+    """A map that is turned to the left, its agent too: north becomes west, and so on."""
+    images = observations(TASKS, 3)
+    told = teachers(images)
+    turned = teachers(torch.rot90(images, 1, (3, 4)))
+    north, south, west, east = 0, 1, 2, 3
+    becomes = {north: west, west: south, south: east, east: north}
+    torch.testing.assert_close(turned.value, told.value)
+    torch.testing.assert_close(turned.logits[..., 0], told.logits[..., 0])
+    for kind in (1, 5, 9):  # the first of the four moves, pick ups and transforms
+        for before, after in becomes.items():
+            torch.testing.assert_close(
+                turned.logits[..., kind + after], told.logits[..., kind + before]
+            )
+    assert not torch.allclose(told.logits[..., 1], told.logits[..., 2])
 
 
 def test_advice_is_each_observations_own_teachers(teachers: GridTeachers) -> None:

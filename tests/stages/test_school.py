@@ -33,6 +33,18 @@ def test_an_iteration_moves_every_teacher(training: SkillTraining) -> None:
     assert 0.0 <= statistics.success <= 1.0
 
 
+def test_the_worlds_of_a_teacher_grow_as_it_succeeds(training: SkillTraining) -> None:
+    school = School(GRID, training, seed=0)
+    assert {worlds.setting.sizes for worlds in school.worlds} == {(7, 7)}
+    for _ in range(5):
+        school.curricula[3].learn(1.0)
+    restored = School(GRID, training, seed=0)
+    restored.restore(school.snapshot())
+    assert [worlds.setting.sizes for worlds in restored.worlds[2:5]] == [(7, 7), (7, 8), (7, 7)]
+    school.iterate(torch.Generator().manual_seed(0), 1e-3, 0.01)
+    assert school.worlds[3].setting.sizes == (7, 8)
+
+
 def test_worlds_are_advised_by_the_teacher_of_their_subtask(training: SkillTraining) -> None:
     school = School(GRID, training, seed=0)
     worlds = Worlds(GRID, 40, skill_tasks(GRID, "independent", "train"), GRID.skill)

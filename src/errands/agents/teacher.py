@@ -4,6 +4,7 @@ Every weight has a leading dimension for the subtask, so that K small networks a
 product: their inputs come as (K, n, ...), n observations for each subtask.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from torch.nn import functional as F
 from errands.agents.layers import centre_on_agent, window_cells
 
 SIZE = 10
+NORTHWARD = (0, 2, -1, 1)  # quarter turns that bring north, south, west and east to the top
 
 
 class TeacherOutput(NamedTuple):
@@ -36,18 +38,18 @@ class BatchedLinear(nn.Module):
 class GridTeachers(nn.Module):
     """The grid's teachers. They see one observation; their layers are the `fast` skill's kind.
 
-    The paper's are Conv 32x3x3, Pool 2, Conv 64x3x3, FC 256: see SkillNetwork for why not here.
+    What a teacher has learned about one direction it knows about all: it looks at the map from four
+    sides, with the same weights, and each side tells what to do that way. The paper's are
+    Conv 32x3x3, Pool 2, Conv 64x3x3, FC 256: see SkillNetwork for why not here.
     """
 
-    def __init__(
-        self, tasks: int, planes: int, actions: int, channels: int = 8, hidden: int = 64
-    ) -> None:
+    def __init__(self, tasks: int, planes: int, channels: int = 4, hidden: int = 64) -> None:
         super().__init__()
         self.tasks = tasks
         self.cells = BatchedLinear(tasks, planes, channels)
         self.into = BatchedLinear(tasks, window_cells(SIZE) * channels, hidden)
         self.mix = BatchedLinear(tasks, hidden, hidden)
-        self.policy = BatchedLinear(tasks, hidden, actions)
+        self.policy = BatchedLinear(tasks, hidden, 4)  # nothing; move, pick up, transform that way
         self.value = BatchedLinear(tasks, hidden, 1)
         with torch.no_grad():  # begin undecided
             self.policy.weight.mul_(0.1)
@@ -59,9 +61,15 @@ class GridTeachers(nn.Module):
         cells = images.flatten(3).transpose(2, 3).flatten(1, 2)  # (K, n * cells, planes)
         x = F.relu(self.cells(cells.to(self.policy.weight.dtype)))
         x = centre_on_agent(x.view(tasks * count, SIZE * SIZE, -1), agent, SIZE)
-        x = F.relu(self.into(x.reshape(tasks, count, -1)))
+        side = math.isqrt(x.shape[1])
+        x = x.view(tasks * count, side, side, -1)
+        sides = torch.stack([torch.rot90(x, turns, (1, 2)) for turns in NORTHWARD], dim=1)
+        x = F.relu(self.into(sides.view(tasks, count * 4, -1)))
         x = F.relu(self.mix(x))
-        return TeacherOutput(self.policy(x), self.value(x).squeeze(-1))
+        scores = self.policy(x).view(tasks, count, 4, 4)  # of every side, of every kind of action
+        nothing, that_way = scores[..., :1].mean(dim=2), scores[..., 1:]
+        logits = torch.cat((nothing, that_way.transpose(2, 3).flatten(2)), dim=2)
+        return TeacherOutput(logits, self.value(x).view(tasks, count, 4).mean(dim=2))
 
     def advise(self, images: Tensor, task: Tensor) -> Tensor:
         """What each observation's own teacher would do: (B, ...) and (B,) to (B, actions)."""

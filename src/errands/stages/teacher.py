@@ -1,7 +1,7 @@
 """Stage: teachers. One policy for each trained subtask, by actor-critic with GAE and nothing else.
 
-They learn side by side, each in worlds that always ask for its own subtask, and then advise the
-student in distillation in the planner's place.
+They learn side by side, each in worlds that always ask for its own subtask and that grow as it
+succeeds, and then advise the student in distillation in the planner's place.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,10 @@ from errands.agents.teacher import GridTeachers
 from errands.config import SkillTraining
 from errands.learning import checkpoint, losses
 from errands.learning.advantages import generalised_advantages
+from errands.learning.curriculum import Curriculum
 from errands.learning.rollout import RolloutStatistics
 from errands.worlds.spec import WorldSpec
-from errands.worlds.vector import TaskSource, Worlds, skill_tasks
+from errands.worlds.vector import EpisodeStatistics, TaskSource, Worlds, skill_tasks
 
 CHUNK = 4  # time steps an update: enough frames of each subtask to fill the batched products
 
@@ -28,7 +29,7 @@ class School:
 
     def __init__(self, spec: WorldSpec, training: SkillTraining, seed: int) -> None:
         tasks = skill_tasks(spec, training.scenario, "train")
-        self.training = training
+        self.training, self.spec = training, spec
         self.codes = np.array([item.code(spec.vocabulary) for item in tasks.pool], np.int16)
         self.worlds = [
             Worlds(
@@ -39,11 +40,12 @@ class School:
             )
             for item in tasks.pool
         ]
+        self.curricula = [Curriculum(enabled=True) for _ in self.worlds]
+        self._fit_worlds()
         for k, worlds in enumerate(self.worlds):
             worlds.seed(seed + k * training.teacher_worlds)
             worlds.reset()
-        planes = self.worlds[0].images.shape[1]
-        self.teachers = GridTeachers(len(self.worlds), planes, self.worlds[0].actions)
+        self.teachers = GridTeachers(len(self.worlds), self.worlds[0].images.shape[1])
         self.optimizer = torch.optim.Adam(self.teachers.parameters())
 
     @property
@@ -84,6 +86,10 @@ class School:
                 told = {name: float(value.detach()) for name, value in terms.items()}
         return told, statistics
 
+    def _fit_worlds(self) -> None:
+        for worlds, curriculum in zip(self.worlds, self.curricula, strict=True):
+            worlds.change_setting(curriculum.setting(self.spec.skill))
+
     def _losses(self, part: dict[str, Tensor]) -> dict[str, Tensor]:
         """Of frames (K, m, ...)."""
         output = self.teachers(part["images"])
@@ -100,8 +106,7 @@ class School:
 
     def _collect(self, random: torch.Generator) -> tuple[dict[str, Tensor], RolloutStatistics]:
         kept: dict[str, list[Tensor]] = {}
-        totals: list[NDArray[np.float64]] = []
-        successes = 0
+        ended: list[list[EpisodeStatistics]] = [[] for _ in self.worlds]
         for _ in range(self.training.steps):
             images = torch.from_numpy(np.stack([worlds.images for worlds in self.worlds]))
             with torch.no_grad():
@@ -127,18 +132,20 @@ class School:
             }
             for name, value in frame.items():
                 kept.setdefault(name, []).append(value)
-            for worlds in self.worlds:
-                statistics = worlds.finished()
-                totals.append(statistics.reward)
-                successes += int(statistics.success.sum())
+            for k, worlds in enumerate(self.worlds):
+                ended[k].append(worlds.finished())
                 worlds.reset(worlds.status > 0)
-        every = np.concatenate(totals)
+        success = [np.concatenate([part.success for part in parts]) for parts in ended]
+        for curriculum, of_task in zip(self.curricula, success, strict=True):
+            curriculum.learn(float(of_task.mean()) if of_task.size else 0.0)
+        self._fit_worlds()
+        reward = np.concatenate([part.reward for parts in ended for part in parts])
         return {name: torch.stack(values) for name, values in kept.items()}, RolloutStatistics(
-            episodes=every.size,
-            success=successes / max(every.size, 1),
+            episodes=reward.size,
+            success=float(np.concatenate(success).mean()) if reward.size else 0.0,
             precision=0.0,  # teachers have no termination signal
             recall=0.0,
-            reward=float(every.mean()) if every.size else 0.0,
+            reward=float(reward.mean()) if reward.size else 0.0,
         )
 
     def advise(self, worlds: Worlds) -> NDArray[np.float32]:
@@ -156,6 +163,9 @@ class School:
         for k, worlds in enumerate(self.worlds):
             arrays = worlds.snapshot().items()
             tensors |= {f"worlds-{k}.{name}": torch.from_numpy(array) for name, array in arrays}
+        for k, curriculum in enumerate(self.curricula):
+            facts = curriculum.facts().items()
+            tensors |= {f"curricula-{k}.{name}": torch.tensor(value) for name, value in facts}
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -167,6 +177,9 @@ class School:
         checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
         for k, worlds in enumerate(self.worlds):
             worlds.restore({name: v.numpy() for name, v in parts[f"worlds-{k}"].items()})
+        for k, curriculum in enumerate(self.curricula):
+            curriculum.restore({name: int(v) for name, v in parts[f"curricula-{k}"].items()})
+        self._fit_worlds()
 
 
 def _stacked(arrays: Sequence[NDArray[Any]]) -> Tensor:
