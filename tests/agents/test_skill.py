@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from errands.agents.skill import GridSkill, Memory, Skill, SkillNetwork, build_skill
+from errands.agents.skill import BlockSkill, GridSkill, Memory, Skill, SkillNetwork, build_skill
 from errands.config import Preset, Scenario, World, skill_training
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds, skill_tasks
@@ -18,7 +18,7 @@ NETWORKS = {
     "centred": SMALL,
     "pooled": replace(SMALL, view="pooled"),
     "own eyes": replace(SMALL, same_eyes=False, narrow=0),
-    "noise at conv1": replace(SMALL, noise_at_conv1=True),
+    "noise at first": replace(SMALL, noise_at_first=True),
     "paper": replace(SMALL, view="pooled", same_eyes=False, narrow=0),
     "counted": replace(SMALL, counted=True),
     "pooled and counted": replace(SMALL, view="pooled", counted=True),
@@ -186,18 +186,23 @@ def test_noise_comes_while_training_alone(skill: Skill) -> None:
     assert not torch.equal(quiet, logits())
 
 
+@pytest.mark.parametrize("network", [SMALL, BLOCK], ids=["grid", "block"])
 @pytest.mark.parametrize("alone", [False, True])
-def test_noise_may_be_for_conv1_alone(alone: bool) -> None:
-    skill = randomised(replace(SMALL, noise=0.4, noise_at_conv1=alone)).train()
-    assert isinstance(skill, GridSkill)
-    conditions: list[Tensor] = []
-    for layer in (skill.conv1, skill.fc):
-        layer.register_forward_hook(lambda _, given, __: conditions.append(given[1]))
-    skill.unroll(images_of(skill), subtasks_of(), begins_at(), remembered(skill))
-    at_conv1, at_fc = conditions[-2:]
+def test_noise_may_be_for_the_first_predicted_layer_alone(
+    network: SkillNetwork, alone: bool
+) -> None:
+    skill = randomised(replace(network, noise=0.4, noise_at_first=alone)).train()
+    layers = ("conv3", "lstm") if isinstance(skill, BlockSkill) else ("conv1", "fc")
+    first, second = map(skill.get_submodule, layers)
+    memory = remembered(skill)
+    heard: dict[nn.Module, list[Tensor]] = {first: [], second: []}
+    for layer in heard:
+        layer.register_forward_hook(lambda layer, given, _: heard[layer].append(given[1]))
+    skill.unroll(images_of(skill), subtasks_of(), begins_at(), memory)
+    at_first, at_second = heard[first][-1], torch.cat(heard[second])
     undisturbed = skill.embedding(subtasks_of().reshape(-1, 3))
-    assert not torch.equal(at_conv1, undisturbed)
-    assert torch.equal(at_fc, undisturbed if alone else at_conv1)
+    assert not torch.equal(at_first, undisturbed)
+    assert torch.equal(at_second, undisturbed if alone else at_first)
 
 
 def counted_by_hand(deeds: list[float], wanted: float, sharpness: float) -> list[float]:

@@ -37,7 +37,7 @@ class SkillNetwork:
     embedding: int = 64  # size of phi(g); the paper does not say
     around_one: bool = True  # start phi's factors near 1; paper preset: around 0
     noise: float = 0.1  # added to phi(g) while training; paper preset: none
-    noise_at_conv1: bool = False  # grid: the noise is for conv1 alone; paper preset: no noise
+    noise_at_first: bool = False  # the noise is for the first predicted layer alone
     view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
     conv1: int = 8  # grid, predicted 1x1; paper: 3
     activation: Literal["relu", "none"] = "none"  # grid: what follows conv1; paper preset: relu
@@ -96,6 +96,16 @@ class Skill(nn.Module):
         output, memory = self.unroll(images[None], subtasks[None], begins[None], memory)
         return SkillOutput(*(part[0] for part in output)), memory
 
+    def _phi(self, subtasks: Tensor) -> tuple[Tensor, Tensor]:
+        """phi(g) as the first predicted layer hears it, and as the one after it does.
+
+        A verb's weights would learn which objects it is never trained with, and not see them:
+        strong noise leaves the first layer only what it needs, which is to know the target. The
+        second one has to know the verb, and hears it undisturbed, or the first would help it.
+        """
+        noisy = self.embedding.noisy(subtasks)
+        return noisy, self.embedding(subtasks) if self.network.noise_at_first else noisy
+
 
 class GridSkill(Skill):
     """The grid's skill: looks at the last two observations (earlier version of the paper)."""
@@ -141,12 +151,8 @@ class GridSkill(Skill):
         before = torch.where(begins[..., None, None, None], images, before)
         seen = images[-1].clone()  # worlds write their next observation into the same memory
         flat = subtasks.reshape(times * worlds, -1)
-        noisy = self.embedding.noisy(flat)
-        # A verb's weights would learn which objects it is never trained with, and not see them:
-        # strong noise at conv1 leaves there only what is needed, which is to know the target. The
-        # layer after it has to know the verb, and hears it undisturbed, or conv1 would help it.
-        embedded = self.embedding(flat) if self.network.noise_at_conv1 else noisy
-        x = self._tell_apart(images.flatten(0, 1), before.flatten(0, 1), noisy)
+        at_first, embedded = self._phi(flat)
+        x = self._tell_apart(images.flatten(0, 1), before.flatten(0, 1), at_first)
         features = self._features(x, images.flatten(0, 1), embedded)
         logits = self.policy(features).view(times, worlds, -1)
         signal = self.termination(features).view(times, worlds)
@@ -243,8 +249,8 @@ class BlockSkill(Skill):
         self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
         times, worlds = begins.shape
-        embedded = self.embedding.noisy(subtasks)  # (T, B, E)
-        x = self._look(images.flatten(0, 1), embedded.flatten(0, 1)).view(times, worlds, -1)
+        at_first, embedded = self._phi(subtasks)  # (T, B, E) each
+        x = self._look(images.flatten(0, 1), at_first.flatten(0, 1)).view(times, worlds, -1)
         h, c, before = memory
         if self.network.looks == 2:
             # Who stands on an object does not see it: what was in front a step ago tells which.
