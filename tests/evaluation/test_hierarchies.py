@@ -94,10 +94,15 @@ def test_the_shipped_agent_executes_long_lists_of_instructions_it_was_never_trai
     assert evaluate_instructions(test)["success"]["mean"] >= 0.9
 
 
-@pytest.mark.parametrize("agent", ["long", "short", "dynamic-no-analogy"])
+@pytest.mark.parametrize("agent", ["long", "short", "dynamic-no-analogy", "dynamic-soft"])
 def test_the_other_shipped_agents_execute_lists_of_four(agent: str) -> None:
     test = InstructionTest(agent, "grid", split="train", length=4, episodes=100)
     assert evaluate_instructions(test)["success"]["mean"] >= 0.9
+
+
+def test_flat_as_shipped_executes_single_instructions() -> None:
+    test = InstructionTest("flat", "grid", split="train", length=1, episodes=100)
+    assert evaluate_instructions(test)["success"]["mean"] >= 0.8
 
 
 def test_the_shipped_agent_keeps_its_place_in_the_list_while_it_hunts() -> None:

@@ -180,8 +180,8 @@ DEVIATIONS = (
         "lists",
         "order of the stages",
         "soft and forgiving, soft, hard",
-        "`fast`: hard from the start, and in the original world; soft updates went astray in "
-        "lists of two, and the forgiving world teaches to move on late",
+        "`fast`: hard from the start, and in the original world; soft updates take twice the "
+        "time, and the forgiving world teaches to move on late",
     ),
     Deviation(
         "lists",
