@@ -11,7 +11,7 @@ from errands.config import SkillTraining, Stage, skill_training
 from errands.stages.skill import SkillTrainer
 from errands.stages.teacher import School
 from errands.worlds.spec import GRID
-from errands.worlds.vector import Worlds, skill_tasks
+from errands.worlds.vector import EpisodeStatistics, Worlds, skill_tasks
 
 
 @pytest.fixture
@@ -43,6 +43,38 @@ def test_the_worlds_of_a_teacher_grow_as_it_succeeds(training: SkillTraining) ->
     assert [worlds.setting.sizes for worlds in restored.worlds[2:5]] == [(7, 7), (7, 8), (7, 7)]
     school.iterate(torch.Generator().manual_seed(0), 1e-3, 0.01)
     assert school.worlds[3].setting.sizes == (7, 8)
+
+
+def test_a_teacher_explores_until_its_worlds_have_grown(training: SkillTraining) -> None:
+    """The stage's weight of entropy has fallen to nothing; the first teacher alone is done."""
+    training = replace(
+        training, teachers=replace(training.teachers, entropy=100.0), teacher_epochs=1
+    )
+    school = School(GRID, training, seed=0)
+    school.curricula[0].largest = 10
+    with torch.no_grad():
+        school.teachers.policy.bias[:, 0, 0] = 5.0  # all are rather sure to do nothing
+    before = school.teachers.policy.bias[:, 0, 0].clone()
+    for _ in range(3):
+        school.iterate(torch.Generator().manual_seed(0), 1e-2, 0.0)
+    less_sure = before - school.teachers.policy.bias[:, 0, 0]
+    assert (less_sure[1:] > 0.05).all()
+    assert less_sure[0] < 0.05
+
+
+def test_a_teacher_that_fails_counts_as_much_as_one_that_succeeds(training: SkillTraining) -> None:
+    def ended(success: list[bool], reward: float) -> EpisodeStatistics:
+        count = len(success)
+        zeros = np.zeros(count, np.int64)
+        rewards = np.full(count, reward)
+        return EpisodeStatistics(zeros, rewards, zeros, zeros, np.array(success), zeros, zeros)
+
+    school = School(GRID, training, seed=0)
+    nothing = [[ended([], 0.0)]] * 28
+    statistics = school._look_back(
+        [[ended([True] * 9, 0.5)], [ended([], 0.0), ended([False], -5.0)], *nothing]
+    )
+    assert (statistics.success, statistics.reward, statistics.episodes) == (0.5, -2.25, 10)
 
 
 def test_worlds_are_advised_by_the_teacher_of_their_subtask(training: SkillTraining) -> None:

@@ -20,13 +20,18 @@ class Curriculum:
         self._enabled = enabled
         self._good_batches = 0
 
+    @property
+    def grown(self) -> bool:
+        """Whether the largest have joined."""
+        return self.largest == MAP_SIZE
+
     def setting(self, full: Setting) -> Setting:
         return replace(full, sizes=(SMALLEST, self.largest)) if self._enabled else full
 
     def learn(self, success: float) -> bool:
         """Take in a batch's success rate; true when the setting has changed."""
         self._good_batches = self._good_batches + 1 if success >= GROW_AT else 0
-        if self.largest == MAP_SIZE or self._good_batches < PATIENCE:
+        if self.grown or self._good_batches < PATIENCE:
             return False
         self.largest += 1
         self._good_batches = 0

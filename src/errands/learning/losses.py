@@ -42,9 +42,13 @@ def value_error(values: Tensor, returns: Tensor, mask: Tensor) -> Tensor:
     return masked_mean((values - returns).square(), mask)
 
 
+def uncertainty(log_probabilities: Tensor) -> Tensor:
+    """Entropy of each distribution (..., choices)."""
+    return -(log_probabilities.exp() * log_probabilities).sum(dim=-1)
+
+
 def entropy(logits: Tensor, mask: Tensor) -> Tensor:
-    log_probabilities = F.log_softmax(logits, dim=-1)
-    return masked_mean(-(log_probabilities.exp() * log_probabilities).sum(-1), mask)
+    return masked_mean(uncertainty(F.log_softmax(logits, dim=-1)), mask)
 
 
 @dataclass(frozen=True)

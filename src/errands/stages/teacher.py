@@ -72,12 +72,17 @@ class School:
         batch["returns"] = advantages + batch["values"]
         scale = advantages.std(dim=(0, 2), keepdim=True) + 1e-8  # each subtask its own
         batch["advantages"] = (advantages - advantages.mean(dim=(0, 2), keepdim=True)) / scale
+        # Who has not learned yet goes on exploring: sure of itself, it never would.
+        explore = [
+            entropy_weight if curriculum.grown else training.teachers.entropy
+            for curriculum in self.curricula
+        ]
         told: dict[str, float] = {}
         for _ in range(training.teacher_epochs):
             order = torch.randperm(training.steps, generator=random)
             for times in torch.split(order, CHUNK):
-                terms = self._losses({name: _join(v[times]) for name, v in batch.items()})
-                terms["entropy"] = terms["entropy"] * entropy_weight
+                part = {name: _join(v[times]) for name, v in batch.items()}
+                terms = self._losses(part, torch.tensor(explore))
                 self.optimizer.zero_grad(set_to_none=True)
                 # The means are over all teachers, but each should feel its own gradient in full.
                 loss = torch.stack(list(terms.values())).sum() * len(self.worlds)
@@ -90,8 +95,8 @@ class School:
         for worlds, curriculum in zip(self.worlds, self.curricula, strict=True):
             worlds.change_setting(curriculum.setting(self.spec.skill))
 
-    def _losses(self, part: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Of frames (K, m, ...)."""
+    def _losses(self, part: dict[str, Tensor], explore: Tensor) -> dict[str, Tensor]:
+        """Of frames (K, m, ...); `explore` (K,) weighs each teacher's entropy."""
         output = self.teachers(part["images"])
         log_probabilities = torch.log_softmax(output.logits, dim=-1)
         chosen = log_probabilities.gather(-1, part["actions"][..., None]).squeeze(-1)
@@ -101,7 +106,7 @@ class School:
                 chosen, part["log_probabilities"], part["advantages"], every, self.training.clip
             ),
             "value": self.training.value * losses.value_error(output.value, part["returns"], every),
-            "entropy": -losses.entropy(output.logits, every),
+            "entropy": -(explore * losses.uncertainty(log_probabilities).mean(dim=1)).mean(),
         }
 
     def _collect(self, random: torch.Generator) -> tuple[dict[str, Tensor], RolloutStatistics]:
@@ -135,17 +140,27 @@ class School:
             for k, worlds in enumerate(self.worlds):
                 ended[k].append(worlds.finished())
                 worlds.reset(worlds.status > 0)
-        success = [np.concatenate([part.success for part in parts]) for parts in ended]
-        for curriculum, of_task in zip(self.curricula, success, strict=True):
-            curriculum.learn(float(of_task.mean()) if of_task.size else 0.0)
+        batch = {name: torch.stack(values) for name, values in kept.items()}
+        return batch, self._look_back(ended)
+
+    def _look_back(self, ended: Sequence[Sequence[EpisodeStatistics]]) -> RolloutStatistics:
+        """What became of each teacher's episodes; who did well gets larger worlds."""
+        success, reward, episodes = [], [], 0
+        for curriculum, parts in zip(self.curricula, ended, strict=True):
+            done = np.concatenate([part.success for part in parts])
+            curriculum.learn(float(done.mean()) if done.size else 0.0)
+            if done.size:
+                success.append(done.mean())
+                reward.append(np.concatenate([part.reward for part in parts]).mean())
+                episodes += done.size
         self._fit_worlds()
-        reward = np.concatenate([part.reward for parts in ended for part in parts])
-        return {name: torch.stack(values) for name, values in kept.items()}, RolloutStatistics(
-            episodes=reward.size,
-            success=float(np.concatenate(success).mean()) if reward.size else 0.0,
+        return RolloutStatistics(
+            episodes=episodes,
+            # Of teachers, not of episodes: one that always fails ends few of them.
+            success=float(np.mean(success)) if success else 0.0,
             precision=0.0,  # teachers have no termination signal
             recall=0.0,
-            reward=float(reward.mean()) if reward.size else 0.0,
+            reward=float(np.mean(reward)) if reward else 0.0,
         )
 
     def advise(self, worlds: Worlds) -> NDArray[np.float32]:
