@@ -72,7 +72,7 @@ class SkillTraining(Training):
     teacher: Teacher = "planner"  # who labels in distillation
     network: SkillNetwork = field(default_factory=SkillNetwork)
     # RL teachers, in frames of all of them together; paper: 10,000 iterations each
-    teachers: Stage = field(default_factory=lambda: Stage(4_000_000, 1e-3, 1e-4, entropy=0.02))
+    teachers: Stage = field(default_factory=lambda: Stage(3_000_000, 1e-3, 1e-4, entropy=0.02))
     teacher_worlds: int = 16  # worlds of each teacher
     teacher_epochs: int = 2  # times their batch is used
     distill: Stage = field(default_factory=lambda: Stage(1_600_000, 1e-3, 2e-4))
