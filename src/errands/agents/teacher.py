@@ -65,8 +65,9 @@ class GridTeachers(nn.Module):
         side = math.isqrt(x.shape[1])
         x = x.view(tasks * count, side, side, -1)
         sides = torch.stack([torch.rot90(x, turns, (1, 2)) for turns in NORTHWARD], dim=1)
-        x = F.relu(self.into(sides.view(tasks, count * 4, -1)))
-        x = F.relu(self.mix(x))
+        # Leaky: units that early noise switches off for good leave a teacher that cannot see.
+        x = F.leaky_relu(self.into(sides.view(tasks, count * 4, -1)))
+        x = F.leaky_relu(self.mix(x))
         scores = self.policy(x).view(tasks, count, 4, 4)  # of every side, of every kind of action
         nothing, that_way = scores[..., :1].mean(dim=2), scores[..., 1:]
         logits = torch.cat((nothing, that_way.transpose(2, 3).flatten(2)), dim=2)
