@@ -120,16 +120,25 @@ class FactorisedLSTM(nn.Module):
         return torch.sigmoid(o) * torch.tanh(c), c
 
 
+def window_side(size: int) -> int:
+    """Cells a side of a window that shows all of a size x size map from wherever the agent is.
+
+    All of it but the border, which holds only walls and never the agent.
+    """
+    return 2 * size - 5
+
+
+def window_cells(size: int) -> int:
+    return window_side(size) ** 2
+
+
 @cache
 def _window_tables(size: int) -> tuple[Tensor, Tensor]:
     """For an agent on each cell of a size x size map: which cell each window position shows, and
     at which window position each cell is seen. One past the end stands for "outside".
-
-    The border holds only walls and the agent is never on it, so a window of 2 * size - 5 cells a
-    side shows every cell inside the border from wherever the agent is.
     """
-    reach = size - 3
-    side = 2 * reach + 1
+    side = window_side(size)
+    reach = side // 2
     row, column = np.divmod(np.arange(size * size), size)
     down = row[None, :] - row[:, None] + reach  # (agent's cell, cell)
     right = column[None, :] - column[:, None] + reach
@@ -139,10 +148,6 @@ def _window_tables(size: int) -> tuple[Tensor, Tensor]:
     agent, cell = np.nonzero(seen)
     shown[agent, position[agent, cell]] = cell
     return torch.from_numpy(shown), torch.from_numpy(position)
-
-
-def window_cells(size: int) -> int:
-    return (2 * size - 5) ** 2
 
 
 def _take_rows(x: Tensor, index: Tensor) -> Tensor:

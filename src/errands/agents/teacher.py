@@ -4,14 +4,13 @@ Every weight has a leading dimension for the subtask, so that K small networks a
 product: their inputs come as (K, n, ...), n observations for each subtask.
 """
 
-import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from errands.agents.layers import centre_on_agent, window_cells
+from errands.agents.layers import centre_on_agent, window_cells, window_side
 
 SIZE = 10
 NORTHWARD = (0, 2, -1, 1)  # quarter turns that bring north, south, west and east to the top
@@ -62,7 +61,7 @@ class GridTeachers(nn.Module):
         # Linear: one in sixteen teachers would start blind to its target with a ReLU here.
         x = self.cells(cells.to(self.policy.weight.dtype))
         x = centre_on_agent(x.view(tasks * count, SIZE * SIZE, -1), agent, SIZE)
-        side = math.isqrt(x.shape[1])
+        side = window_side(SIZE)
         x = x.view(tasks * count, side, side, -1)
         sides = torch.stack([torch.rot90(x, turns, (1, 2)) for turns in NORTHWARD], dim=1)
         # Leaky: units that early noise switches off for good leave a teacher that cannot see.

@@ -41,8 +41,8 @@ class School:
             for item in tasks.pool
         ]
         self.curricula = [Curriculum(enabled=True) for _ in self.worlds]
-        self._fit_worlds()
         for k, worlds in enumerate(self.worlds):
+            self._fit_worlds(k)
             worlds.seed(seed + k * training.teacher_worlds)
             worlds.reset()
         self.teachers = GridTeachers(len(self.worlds), self.worlds[0].images.shape[1])
@@ -73,16 +73,18 @@ class School:
         scale = advantages.std(dim=(0, 2), keepdim=True) + 1e-8  # each subtask its own
         batch["advantages"] = (advantages - advantages.mean(dim=(0, 2), keepdim=True)) / scale
         # Who has not learned yet goes on exploring: sure of itself, it never would.
-        explore = [
-            entropy_weight if curriculum.grown else training.teachers.entropy
-            for curriculum in self.curricula
-        ]
+        explore = torch.tensor(
+            [
+                entropy_weight if curriculum.grown else training.teachers.entropy
+                for curriculum in self.curricula
+            ]
+        )
         told: dict[str, float] = {}
         for _ in range(training.teacher_epochs):
             order = torch.randperm(training.steps, generator=random)
             for times in torch.split(order, CHUNK):
                 part = {name: _join(v[times]) for name, v in batch.items()}
-                terms = self._losses(part, torch.tensor(explore))
+                terms = self._losses(part, explore)
                 self.optimizer.zero_grad(set_to_none=True)
                 # The means are over all teachers, but each should feel its own gradient in full.
                 loss = torch.stack(list(terms.values())).sum() * len(self.worlds)
@@ -91,9 +93,9 @@ class School:
                 told = {name: float(value.detach()) for name, value in terms.items()}
         return told, statistics
 
-    def _fit_worlds(self) -> None:
-        for worlds, curriculum in zip(self.worlds, self.curricula, strict=True):
-            worlds.change_setting(curriculum.setting(self.spec.skill))
+    def _fit_worlds(self, k: int) -> None:
+        """Let teacher k's worlds be as large as its curriculum says."""
+        self.worlds[k].change_setting(self.curricula[k].setting(self.spec.skill))
 
     def _losses(self, part: dict[str, Tensor], explore: Tensor) -> dict[str, Tensor]:
         """Of frames (K, m, ...); `explore` (K,) weighs each teacher's entropy."""
@@ -146,14 +148,14 @@ class School:
     def _look_back(self, ended: Sequence[Sequence[EpisodeStatistics]]) -> RolloutStatistics:
         """What became of each teacher's episodes; who did well gets larger worlds."""
         success, reward, episodes = [], [], 0
-        for curriculum, parts in zip(self.curricula, ended, strict=True):
+        for k, parts in enumerate(ended):
             done = np.concatenate([part.success for part in parts])
-            curriculum.learn(float(done.mean()) if done.size else 0.0)
+            if self.curricula[k].learn(float(done.mean()) if done.size else 0.0):
+                self._fit_worlds(k)
             if done.size:
                 success.append(done.mean())
                 reward.append(np.concatenate([part.reward for part in parts]).mean())
                 episodes += done.size
-        self._fit_worlds()
         return RolloutStatistics(
             episodes=episodes,
             # Of teachers, not of episodes: one that always fails ends few of them.
@@ -194,7 +196,7 @@ class School:
             worlds.restore({name: v.numpy() for name, v in parts[f"worlds-{k}"].items()})
         for k, curriculum in enumerate(self.curricula):
             curriculum.restore({name: int(v) for name, v in parts[f"curricula-{k}"].items()})
-        self._fit_worlds()
+            self._fit_worlds(k)
 
 
 def _stacked(arrays: Sequence[NDArray[Any]]) -> Tensor:
