@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from errands.worlds.block import BlockAction
-from errands.worlds.seeker import Seekers, look
+from errands.worlds.seeker import Seekers, is_worth_a_look, look
 from errands.worlds.spec import BLOCK, FIRST_OBJECT
 from errands.worlds.vector import Worlds, skill_tasks
 from twins.seeker import AHEAD, poses_after, steps_to, visible_cells
@@ -23,7 +23,8 @@ def test_looking_marks_the_cells_that_a_twin_sees(worlds: Worlds) -> None:
     for world in worlds.privileged[:60]:
         for heading in range(4):
             seen = np.zeros((10, 10), np.bool_)
-            fresh = look(world, heading, seen)
+            worth_it = is_worth_a_look(world, heading, seen)
+            look(world, heading, seen)
             marked = {(int(r), int(c)) for r, c in np.argwhere(seen)}
             place = int(world["row"]), int(world["column"])
             expected = {
@@ -32,7 +33,8 @@ def test_looking_marks_the_cells_that_a_twin_sees(worlds: Worlds) -> None:
                 if world["tiles"][cell] != 1
             }
             assert marked == expected
-            assert fresh == len(expected)
+            assert worth_it == bool(expected)
+            assert not is_worth_a_look(world, heading, seen)
 
 
 def test_planning_leaves_the_worlds_as_they_are(worlds: Worlds) -> None:

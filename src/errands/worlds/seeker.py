@@ -26,8 +26,17 @@ from errands.worlds.state import World
 
 HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the gaze
 AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # in that distance
-LOOKED_AT = (0.9, 0.5)  # heights of a cube near its top and in its middle
+TOP, MIDDLE = 0.9, 0.5  # where it looks at a cube: how high above the ground
 LINE_STEP = 0.2  # of a line of sight, in cells
+
+
+@kernel()
+def is_in_picture(eye: float, ahead: int, aside: int, height: float) -> bool:
+    """Whether a gaze down from so high shows a point so far ahead and aside, and so high."""
+    below = eye - height
+    away = ahead * AHEAD_SHARE + below * BELOW_SHARE
+    above = ahead * BELOW_SHARE - below * AHEAD_SHARE
+    return above <= away * HALF_VIEW and aside <= away * HALF_VIEW + 0.5
 
 
 @kernel()
@@ -41,13 +50,10 @@ def is_visible(world: World, heading: int, row: int, column: int) -> bool:
     eye = EYE_HEIGHT
     if world.tiles[world.row, world.column] >= FIRST_OBJECT:
         eye += 1.0
-    for height in LOOKED_AT:
-        below = eye - height
-        away = ahead * AHEAD_SHARE + below * BELOW_SHARE
-        above = ahead * BELOW_SHARE - below * AHEAD_SHARE
-        inside = above <= away * HALF_VIEW and aside <= away * HALF_VIEW + 0.5
-        if inside and is_clear(world, eye, row, column, height):
-            return True
+    if is_in_picture(eye, ahead, aside, TOP):  # what hides the top hides the middle, too
+        return is_clear(world, eye, row, column, TOP)
+    if is_in_picture(eye, ahead, aside, MIDDLE):
+        return is_clear(world, eye, row, column, MIDDLE)
     return False
 
 
@@ -69,17 +75,24 @@ def is_clear(world: World, eye: float, row: int, column: int, height: float) -> 
 
 
 @kernel()
-def look(world: World, heading: int, seen: NDArray[np.bool_]) -> int:
-    """How many open cells not seen before a gaze down shows; they are marked as seen."""
-    fresh = 0
+def look(world: World, heading: int, seen: NDArray[np.bool_]) -> None:
+    """Mark the open cells that a gaze down shows as seen."""
+    for row in range(1, MAP_SIZE - 1):
+        for column in range(1, MAP_SIZE - 1):
+            if not seen[row, column] and world.tiles[row, column] != WALL:
+                seen[row, column] = is_visible(world, heading, row, column)
+
+
+@kernel()
+def is_worth_a_look(world: World, heading: int, seen: NDArray[np.bool_]) -> bool:
+    """Whether a gaze down shows an open cell that was not seen before."""
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
             if seen[row, column] or world.tiles[row, column] == WALL:
                 continue
             if is_visible(world, heading, row, column):
-                seen[row, column] = True
-                fresh += 1
-    return fresh
+                return True
+    return False
 
 
 @kernel()
@@ -104,7 +117,7 @@ def seek(
                     tiles[row, column] = EMPTY
     if known == 0:
         for turn, sign in ((block.RIGHT, 1), (block.LEFT, 3)):
-            if look(world, (world.heading + sign) % 4, seen.copy()) > 0:
+            if is_worth_a_look(world, (world.heading + sign) % 4, seen):
                 optimal[turn] = True
                 return -1
         for row in range(1, MAP_SIZE - 1):
