@@ -1,6 +1,7 @@
 """`errands bench`: the records and the tables, measured for moments only."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from errands import config
 from errands.cli import main
 from errands.commands import bench, peers
-from errands.commands.timing import steps_per_second
+from errands.commands.timing import rates_in_turn, steps_per_second
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +76,21 @@ def test_the_clock_counts_steps() -> None:
 
     assert steps_per_second(advance, 0.01) > 1000
     assert calls > 6
+
+
+def test_what_is_compared_takes_turns() -> None:
+    order: list[str] = []
+
+    def named(name: str, steps: int) -> Callable[[], int]:
+        def advance() -> int:
+            order.append(name)
+            return steps
+
+        return advance
+
+    slow, quick = rates_in_turn((named("a", 1), named("b", 1_000_000)), 1e-9)
+    assert quick > slow  # each has its own rate, in the order given
+    assert order == ["a", "a", "b", "b"] + ["a", "b"] * 5  # warmed up, then in turn
 
 
 @pytest.mark.parametrize("stage", ["skill", "meta"])

@@ -1,5 +1,6 @@
 """`errands bench`: how fast the worlds are."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,7 +47,7 @@ class BenchWorlds:
             peers.check_installed()
         with compiling_notice():
             for world in ("grid", "block"):
-                measure(world, 1, seconds=0.001)
+                measure(world, (1,), seconds=0.001)
         import numba
 
         from errands.evaluation.episodes import origin
@@ -58,9 +59,8 @@ class BenchWorlds:
         others: list[dict[str, Any]] = []
         with console.status("measuring") as status:
             for world in ("grid", "block"):
-                for batch in BATCHES:
-                    status.update(f"measuring {batch} {world} worlds")
-                    speeds.append(measure(world, batch, self.seconds))
+                status.update(f"measuring {world} worlds")
+                speeds += measure(world, BATCHES, self.seconds)
             for name in peers.PEERS if self.peers else ():
                 status.update(f"measuring {peers.PEERS[name].title}")
                 others.append(peers.measure_peer(name, self.seconds, cores))
@@ -74,11 +74,26 @@ class BenchWorlds:
         return 0
 
 
-def measure(world: str, batch: int, seconds: float) -> dict[str, Any]:
-    """Steps a second of a batch of worlds that carry out lists of 4 at random."""
+def measure(world: str, batches: Sequence[int], seconds: float) -> list[dict[str, Any]]:
+    """Steps a second of batches of worlds that carry out lists of 4 at random."""
+    from errands.commands.timing import rates_in_turn
+
+    rates = rates_in_turn([_stepping(world, batch) for batch in batches], seconds)
+    return [
+        {
+            "world": world,
+            "batch": batch,
+            "steps_per_second": round(rate, 1),
+            "nanoseconds_per_step": round(1e9 / rate, 1),
+        }
+        for batch, rate in zip(batches, rates, strict=True)
+    ]
+
+
+def _stepping(world: str, batch: int) -> Callable[[], int]:
+    """A function that steps a batch of worlds."""
     import numpy as np
 
-    from errands.commands.timing import steps_per_second
     from errands.worlds.gym import instruction_worlds
 
     worlds = instruction_worlds(world, batch)
@@ -96,13 +111,7 @@ def measure(world: str, batch: int, seconds: float) -> dict[str, Any]:
         worlds.step(actions[turn], renew=True)
         return batch
 
-    rate = steps_per_second(advance, seconds)
-    return {
-        "world": world,
-        "batch": batch,
-        "steps_per_second": round(rate, 1),
-        "nanoseconds_per_step": round(1e9 / rate, 1),
-    }
+    return advance
 
 
 def _print_tables(speeds: list[dict[str, Any]], others: list[dict[str, Any]], cores: int) -> None:

@@ -48,13 +48,12 @@ class BenchTraining:
         import torch
         from rich.console import Console
 
-        from errands.commands.timing import steps_per_second
+        from errands.commands.timing import rates_in_turn
         from errands.evaluation.episodes import origin
 
         trainer, network_only = self._loops()
         with Console(stderr=True).status("measuring"):
-            whole = steps_per_second(lambda: _iterate(trainer), self.seconds)
-            network = steps_per_second(network_only, self.seconds)
+            whole, network = rates_in_turn((lambda: _iterate(trainer), network_only), self.seconds)
         record: dict[str, Any] = {
             "world": self.world,
             "stage": self.stage,

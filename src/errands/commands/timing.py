@@ -2,19 +2,31 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 REPEATS = 5
 
-
-def steps_per_second(advance: Callable[[], int], seconds: float) -> float:
-    """The median rate of `advance`, which makes some steps and returns how many."""
-    advance()  # compiles, where that is needed
-    _rate(advance, seconds / REPEATS)
-    return statistics.median(_rate(advance, seconds / REPEATS) for _ in range(REPEATS))
+Advance = Callable[[], int]  # makes some steps and returns how many
 
 
-def _rate(advance: Callable[[], int], seconds: float) -> float:
+def steps_per_second(advance: Advance, seconds: float) -> float:
+    """The median rate of one loop."""
+    return rates_in_turn((advance,), seconds)[0]
+
+
+def rates_in_turn(loops: Sequence[Advance], seconds: float) -> list[float]:
+    """The median rate of each loop, which is given so many seconds in all.
+
+    They take turns: where a machine is slower for a while, it is so for all that are compared.
+    """
+    for advance in loops:
+        advance()  # compiles, where that is needed
+        _rate(advance, seconds / REPEATS)
+    turns = [[_rate(advance, seconds / REPEATS) for advance in loops] for _ in range(REPEATS)]
+    return [statistics.median(rates) for rates in zip(*turns, strict=True)]
+
+
+def _rate(advance: Advance, seconds: float) -> float:
     steps = 0
     started = time.perf_counter()
     while True:
