@@ -16,9 +16,24 @@ PROCESS = """
 import hashlib, pathlib, sys
 import torch
 from torch import nn
+from errands.config import Stage
 from errands.learning import distributed
+from errands.stages.meta import MetaTrainer
 from errands.stages.skill import SkillTrainer
-from twins.training import tiny
+from twins.training import tiny, tiny_meta
+
+def tell(trainer):
+    for vector in (nn.utils.parameters_to_vector(trainer.model.parameters()).detach().numpy(),
+                   trainer.rollout.worlds.images):
+        print(hashlib.sha256(vector.tobytes()).hexdigest())
+    print(trainer.frames)
+
+def write_down(curriculum):
+    learn = curriculum.learn
+    def learn_and_tell(success):
+        print("learned from", success)
+        return learn(success)
+    curriculum.learn = learn_and_tell
 
 distributed.join()
 rank = distributed.rank()
@@ -26,20 +41,29 @@ model = nn.Linear(2, 1)
 model.weight.grad = torch.tensor([[1.0, 10.0]]) * (rank + 1)  # the bias has none
 distributed.average_gradients(model)
 assert model.bias.grad is None
-print(rank, model.weight.grad.tolist())
+print(rank, model.weight.grad.tolist(), distributed.mean(rank))
 
 folder = pathlib.Path(sys.argv[1])
-trainer = SkillTrainer(tiny())
-trainer.iterate()
-if rank == 0:
-    trainer.save(folder)
-torch.distributed.barrier()
-trainer = SkillTrainer(tiny())
-trainer.resume(folder)
-trainer.iterate()
-for vector in (nn.utils.parameters_to_vector(trainer.skill.parameters()).detach().numpy(),
-               trainer.rollout.worlds.images):
-    print(hashlib.sha256(vector.tobytes()).hexdigest())
+taught = tiny(teacher="rl", teachers=Stage(1, 1e-2, 1e-2), teacher_worlds=2)
+for training in (tiny(), taught):
+    trainer = SkillTrainer(training)
+    trainer.iterate()
+    if rank == 0:
+        trainer.save(folder)
+    torch.distributed.barrier()
+    trainer = SkillTrainer(training)
+    trainer.resume(folder)
+    trainer.iterate()
+    tell(trainer)
+teachers = nn.utils.parameters_to_vector(trainer.school.teachers.parameters())
+print(hashlib.sha256(teachers.detach().numpy().tobytes()).hexdigest())
+
+trainer = MetaTrainer(tiny_meta(agent="flat"))
+write_down(trainer.curriculum)
+write_down(trainer.events)
+for _ in range(2):
+    trainer.iterate()
+tell(trainer)
 torch.distributed.destroy_process_group()
 """
 
@@ -66,7 +90,8 @@ def test_one_process_under_torchrun_is_alone_too(monkeypatch: pytest.MonkeyPatch
 def test_two_processes_share_what_they_learn(tmp_path: Path) -> None:
     """Gradients become their mean; trained on different worlds, the weights stay the same.
 
-    So they do when both go on from the one checkpoint that the first has written.
+    So they do when both go on from the one checkpoint that the first has written. Curricula learn
+    from the success of all, and the frames of all count.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -94,11 +119,12 @@ def test_two_processes_share_what_they_learn(tmp_path: Path) -> None:
         for rank, process in enumerate(processes):
             said, complained = process.communicate(timeout=300)
             assert process.returncode == 0, complained
-            gradients, weights, worlds = said.splitlines()
-            assert gradients == f"{rank} [[1.5, 15.0]]"
-            told.append((weights, worlds))
-        assert told[0][0] == told[1][0]
-        assert told[0][1] != told[1][1]
+            first, *lines = said.splitlines()
+            assert first == f"{rank} [[1.5, 15.0]] 0.5"
+            told.append(lines)
+        differ = [k for k, (mine, yours) in enumerate(zip(*told, strict=True)) if mine != yours]
+        assert differ == [1, 4, 11]  # the worlds of each of the three runs, and nothing else
+        assert [told[0][k] for k in (2, 12)] == ["128", "128"]  # two iterations of both
     finally:
         for process in processes:
             process.kill()

@@ -1,5 +1,8 @@
 """More processes on one training run: each has its own worlds, all share the same gradients.
 
+What a run decides by (success rates, for curricula and stages) is shared as well: processes that
+decided each for itself would no longer take the same steps.
+
 Start it with `torchrun --nproc-per-node N --no-python errands train skill ...`.
 """
 
@@ -19,6 +22,20 @@ def rank() -> int:
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
+def processes() -> int:
+    return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def mean(value: float) -> float:
+    """The mean over all processes of what each has measured."""
+    if not distributed.is_initialized():
+        return value
+    device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+    total = torch.tensor(value, dtype=torch.float64, device=device)
+    distributed.all_reduce(total)
+    return float(total) / processes()
+
+
 def average_gradients(model: torch.nn.Module) -> None:
     """Every process takes the same step: the mean of all gradients."""
     if not distributed.is_initialized():
@@ -26,4 +43,4 @@ def average_gradients(model: torch.nn.Module) -> None:
     for parameter in model.parameters():
         if parameter.grad is not None:
             distributed.all_reduce(parameter.grad)
-            parameter.grad /= distributed.get_world_size()
+            parameter.grad /= processes()

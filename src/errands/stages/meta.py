@@ -160,10 +160,11 @@ class MetaTrainer(Trainer):
         self.meta.train()
         steps = list(self._updates(frames, stage, share))
         self.iteration += 1
-        longer = stage.curriculum and self.curriculum.learn(statistics.success)
+        success = distributed.mean(statistics.success)
+        longer = stage.curriculum and self.curriculum.learn(success)
         if self._next_stage() or longer:
             self._change_worlds()
-        self.events.learn(statistics.caught)
+        self.events.learn(distributed.mean(statistics.caught))
         self._change_events()
         validation = self._validate(stage) if self.is_time_to_validate() else None
         self.seconds += time.perf_counter() - start

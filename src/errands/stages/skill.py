@@ -66,7 +66,7 @@ class SkillTrainer(Trainer):
 
     @property
     def skill_frames(self) -> int:
-        return self.iteration * self.training.frames_per_iteration
+        return self.iteration * self.frames_per_iteration
 
     @property
     def teacher_frames(self) -> int:
@@ -115,7 +115,8 @@ class SkillTrainer(Trainer):
         )
         self.skill.train()
         steps = list(self._updates(frames, distilling, stage.entropy_weight(share)))
-        if self.training.curriculum and self.curriculum.learn(statistics.success):
+        success = distributed.mean(statistics.success)
+        if self.training.curriculum and self.curriculum.learn(success):
             self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
         self.iteration += 1
         validation = self._validate() if self.is_time_to_validate() else None

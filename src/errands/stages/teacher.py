@@ -14,7 +14,7 @@ from torch import Tensor
 
 from errands.agents.teacher import GridTeachers
 from errands.config import SkillTraining
-from errands.learning import checkpoint, losses
+from errands.learning import checkpoint, distributed, losses
 from errands.learning.advantages import generalised_advantages
 from errands.learning.curriculum import Curriculum
 from errands.learning.rollout import RolloutStatistics
@@ -50,7 +50,8 @@ class School:
 
     @property
     def frames_per_iteration(self) -> int:
-        return len(self.worlds) * self.training.teacher_worlds * self.training.steps
+        count = len(self.worlds) * self.training.teacher_worlds * self.training.steps
+        return count * distributed.processes()
 
     def iterate(
         self, random: torch.Generator, rate: float, entropy_weight: float
@@ -89,6 +90,7 @@ class School:
                 # The means are over all teachers, but each should feel its own gradient in full.
                 loss = torch.stack(list(terms.values())).sum() * len(self.worlds)
                 torch.autograd.backward(loss)
+                distributed.average_gradients(self.teachers)
                 self.optimizer.step()
                 told = {name: float(value.detach()) for name, value in terms.items()}
         return told, statistics
@@ -150,7 +152,8 @@ class School:
         success, reward, episodes = [], [], 0
         for k, parts in enumerate(ended):
             done = np.concatenate([part.success for part in parts])
-            if self.curricula[k].learn(float(done.mean()) if done.size else 0.0):
+            rate = distributed.mean(float(done.mean()) if done.size else 0.0)
+            if self.curricula[k].learn(rate):
                 self._fit_worlds(k)
             if done.size:
                 success.append(done.mean())
@@ -192,8 +195,9 @@ class School:
             parts.setdefault(part, {})[name] = value
         self.teachers.load_state_dict(parts["teachers"])
         checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
-        for k, worlds in enumerate(self.worlds):
-            worlds.restore({name: v.numpy() for name, v in parts[f"worlds-{k}"].items()})
+        if distributed.rank() == 0:  # who wrote it; others keep to worlds of their own
+            for k, worlds in enumerate(self.worlds):
+                worlds.restore({name: v.numpy() for name, v in parts[f"worlds-{k}"].items()})
         for k, curriculum in enumerate(self.curricula):
             curriculum.restore({name: int(v) for name, v in parts[f"curricula-{k}"].items()})
             self._fit_worlds(k)

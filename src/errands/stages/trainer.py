@@ -64,7 +64,12 @@ class Trainer:
 
     @property
     def frames(self) -> int:
-        return self.iteration * self.training.frames_per_iteration
+        """Frames so far, of all processes."""
+        return self.iteration * self.frames_per_iteration
+
+    @property
+    def frames_per_iteration(self) -> int:
+        return self.training.frames_per_iteration * distributed.processes()
 
     @property
     def total_frames(self) -> int:
@@ -98,7 +103,7 @@ class Trainer:
         return {key: float(value.detach()) for key, value in terms.items()}
 
     def is_time_to_validate(self) -> bool:
-        every = max(1, self.training.validate_every // self.training.frames_per_iteration)
+        every = max(1, self.training.validate_every // self.frames_per_iteration)
         return self.iteration % every == 0 or self.finished
 
     def description(self) -> dict[str, Any]:
