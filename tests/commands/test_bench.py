@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 from errands import config
@@ -27,7 +28,10 @@ def test_both_worlds_are_measured_at_every_batch_size(
     record = json.loads(path.read_text())
     measured = [(speed["world"], speed["batch"]) for speed in record["worlds"]]
     assert measured == [("grid", 2), ("grid", 3), ("block", 2), ("block", 3)]
-    assert all(speed["steps_per_second"] > 0 for speed in record["worlds"])
+    for speed in record["worlds"]:
+        assert speed["steps_per_second"] * speed["nanoseconds_per_step"] == pytest.approx(1e9, 0.01)
+        assert speed["nanoseconds_on_one_core"] > 0
+    assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS  # one core only for a while
     assert record["peers"] == []
     assert "steps/s" in capsys.readouterr().out
 

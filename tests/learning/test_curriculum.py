@@ -1,5 +1,7 @@
 """Worlds and lists that grow with the success rate."""
 
+from dataclasses import replace
+
 import pytest
 
 from errands.learning.curriculum import (
@@ -20,40 +22,49 @@ def good_batches(curriculum: Curriculum, count: int) -> list[bool]:
 
 
 def test_begins_small_and_grows_one_size_at_a_time() -> None:
-    curriculum = Curriculum(enabled=True)
+    curriculum = Curriculum(GRID.skill)
     for largest in range(SMALLEST, MAP_SIZE):
-        assert curriculum.setting(GRID.skill).sizes == (SMALLEST, largest)
+        assert curriculum.setting.sizes == (SMALLEST, largest)
         assert good_batches(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
-    assert curriculum.setting(GRID.skill).sizes == (SMALLEST, MAP_SIZE)
+    assert curriculum.setting.sizes == (SMALLEST, MAP_SIZE)
     assert good_batches(curriculum, 3 * PATIENCE) == [False] * 3 * PATIENCE
 
 
 def test_only_good_batches_in_a_row_count() -> None:
-    curriculum = Curriculum(enabled=True)
+    curriculum = Curriculum(GRID.skill)
     good_batches(curriculum, PATIENCE - 1)
     assert not curriculum.learn(GROW_AT - 0.01)
     assert good_batches(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
 
 
 def test_nothing_but_the_size_changes() -> None:
-    sizes = Curriculum(enabled=True).setting(GRID.skill)
+    sizes = Curriculum(GRID.skill).setting
     assert sizes.objects == GRID.skill.objects
     assert sizes.scattered == GRID.skill.scattered
 
 
+def test_a_world_of_ones_own_keeps_its_sizes() -> None:
+    curriculum = Curriculum(replace(GRID.skill, sizes=(6, 8)))
+    drawn = [curriculum.setting.sizes]
+    while not curriculum.grown:
+        good_batches(curriculum, PATIENCE)
+        drawn.append(curriculum.setting.sizes)
+    assert drawn == [(6, 6), (6, 7), (6, 8)]
+
+
 def test_switched_off_it_leaves_the_setting_alone() -> None:
-    curriculum = Curriculum(enabled=False)
-    assert curriculum.setting(GRID.skill) == GRID.skill
+    curriculum = Curriculum(GRID.skill, enabled=False)
+    assert curriculum.setting == GRID.skill
     assert not any(good_batches(curriculum, 2 * PATIENCE))
-    assert curriculum.setting(GRID.skill) == GRID.skill
+    assert curriculum.setting == GRID.skill
 
 
 @pytest.mark.parametrize("batches", [1, PATIENCE, PATIENCE + 2])
 def test_goes_on_where_it_stopped(batches: int) -> None:
-    curriculum, other = Curriculum(enabled=True), Curriculum(enabled=True)
+    curriculum, other = Curriculum(GRID.skill), Curriculum(GRID.skill)
     good_batches(curriculum, batches)
     other.restore(curriculum.facts())
-    assert other.setting(GRID.skill) == curriculum.setting(GRID.skill)
+    assert other.setting == curriculum.setting
     assert good_batches(other, PATIENCE) == good_batches(curriculum, PATIENCE)
 
 

@@ -13,6 +13,7 @@ from errands.stages.skill import SkillTrainer
 from errands.stages.teacher import School
 from errands.worlds.spec import GRID
 from errands.worlds.vector import EpisodeStatistics, Worlds, skill_tasks
+from twins.own_world import own_world
 
 
 @pytest.fixture
@@ -114,6 +115,14 @@ def test_a_run_with_teachers_goes_on(training: SkillTraining, tmp_path: Path) ->
             # Not to the last bit: the teachers' batched products differ there between two runs that
             # were never stopped, too.
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_in_a_world_of_ones_own_every_subtask_has_a_teacher(training: SkillTraining) -> None:
+    trainer = SkillTrainer(training, spec=own_world("grid"))
+    assert trainer.school is not None
+    asked = {item.code(trainer.spec.vocabulary) for item in trainer.rollout.worlds.tasks.pool}
+    assert {tuple(code) for code in trainer.school.codes.tolist()} == asked
+    trainer.rollout.collect(trainer.skill, trainer.sampling, teacher=True)
 
 
 def test_the_advice_reaches_the_student(training: SkillTraining) -> None:

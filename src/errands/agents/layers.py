@@ -49,6 +49,14 @@ def with_noise(x: Tensor, deviation: float) -> Tensor:
     return x + deviation * torch.randn(x.shape).to(x) if deviation else x
 
 
+def scaled_pixels(image: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, H, W, 3) of 0..255 to (B, 3, H, W) around 0, a channels-last view.
+
+    In place: new memory for each operation would take five times as long.
+    """
+    return image.movedim(-1, 1).to(dtype, copy=True).sub_(128.0).div_(64.0)
+
+
 class PredictedConv(nn.Module):
     """A 1x1 convolution with weights phi(g): y = phi(g) * x + b."""
 

@@ -19,6 +19,7 @@ from errands.agents.layers import (
     PredictedConv,
     SubtaskEmbedding,
     centre_on_agent,
+    scaled_pixels,
     window_cells,
     with_noise,
 )
@@ -362,7 +363,7 @@ class MetaController(nn.Module):
         """s_t, and the context and cell if it were updated."""
         context: Tensor
         if self.recurrent:
-            x = (given.image.movedim(-1, 1).to(h.dtype) - 128.0) / 64.0
+            x = scaled_pixels(given.image, h.dtype)
             x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
             x = F.relu(self.conv3(x.movedim(1, -1).flatten(1, 2), condition))
             s = F.max_pool2d(x.view(-1, 15, 15, 32).movedim(-1, 1), 5).flatten(1)

@@ -14,6 +14,7 @@ from errands.agents.layers import (
     PredictedConv,
     SubtaskEmbedding,
     centre_on_agent,
+    scaled_pixels,
     window_cells,
 )
 
@@ -270,8 +271,7 @@ class BlockSkill(Skill):
 
     def _look(self, image: Tensor, embedded: Tensor) -> Tensor:
         """(B, 64, 64, 3) pixels and phi(g) to (B, 1152)."""
-        x = image.movedim(-1, 1).to(embedded.dtype, copy=True)  # a channels-last view
-        x = x.sub_(128.0).div_(64.0)  # in place: the pictures of a batch fill the cache as it is
+        x = scaled_pixels(image, embedded.dtype)
         x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
         x = x.movedim(1, -1).flatten(1, 2)  # (B, 225, 32)
         x = F.relu(self.conv3(x, embedded))

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from errands.worlds.spec import MAP_SIZE, Setting
+from errands.worlds.spec import Setting
 
-SMALLEST = 7  # map size to begin with, border included [C]
+SMALLEST = 7  # map size to begin with, border included, unless the world has smaller ones [C]
 GROW_AT = 0.9  # share of successes in the last batches that makes the next size join [O]
 PATIENCE = 5  # batches in a row [O]
 GROW_LISTS_AT = 0.85  # share of successes that makes lists longer [O]
@@ -15,18 +15,22 @@ MEMORY = 4  # batches that it is a mean of [O]
 class Curriculum:
     """Which sizes are drawn from: 7 alone at first, then 7..8, and so on to all of them."""
 
-    def __init__(self, *, enabled: bool) -> None:
-        self.largest = SMALLEST if enabled else MAP_SIZE
+    def __init__(self, full: Setting, *, enabled: bool = True) -> None:
+        self._full = full
         self._enabled = enabled
+        self._smallest = min(SMALLEST, full.sizes[0])
+        self.largest = self._smallest if enabled else full.sizes[1]
         self._good_batches = 0
 
     @property
     def grown(self) -> bool:
         """Whether the largest have joined."""
-        return self.largest == MAP_SIZE
+        return self.largest == self._full.sizes[1]
 
-    def setting(self, full: Setting) -> Setting:
-        return replace(full, sizes=(SMALLEST, self.largest)) if self._enabled else full
+    @property
+    def setting(self) -> Setting:
+        sizes = self._smallest, self.largest
+        return replace(self._full, sizes=sizes) if self._enabled else self._full
 
     def learn(self, success: float) -> bool:
         """Take in a batch's success rate; true when the setting has changed."""

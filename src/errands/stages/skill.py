@@ -41,10 +41,9 @@ class SkillTrainer(Trainer):
         analogies = tasks.analogies(self.spec, training.scenario)
         super().__init__(training, build_skill(training.network), device, analogies)
         rank_seed = training_seed(training.seed, distributed.rank())
-        self.curriculum = Curriculum(enabled=training.curriculum)
+        self.curriculum = Curriculum(self.spec.skill, enabled=training.curriculum)
         trained = tasks.subtasks(self.spec, training.scenario, "train")
-        setting = self.curriculum.setting(self.spec.skill)
-        worlds = Worlds(self.spec, training.worlds, trained, setting)
+        worlds = Worlds(self.spec, training.worlds, trained, self.curriculum.setting)
         worlds.seed(rank_seed)
         self.school = (
             School(self.spec, training, rank_seed + training.worlds)
@@ -117,7 +116,7 @@ class SkillTrainer(Trainer):
         steps = list(self._updates(frames, distilling, stage.entropy_weight(share)))
         success = distributed.mean(statistics.success)
         if self.training.curriculum and self.curriculum.learn(success):
-            self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
+            self.rollout.worlds.change_setting(self.curriculum.setting)
         self.iteration += 1
         validation = self._validate() if self.is_time_to_validate() else None
         self.seconds += time.perf_counter() - start
@@ -188,7 +187,7 @@ class SkillTrainer(Trainer):
 
     def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
         self.lessons = facts["lessons"]
-        self.rollout.worlds.change_setting(self.curriculum.setting(self.spec.skill))
+        self.rollout.worlds.change_setting(self.curriculum.setting)
         if self.school:
             self.school.restore(parts["school"])
 

@@ -18,8 +18,9 @@ from errands.learning import checkpoint, distributed, losses
 from errands.learning.advantages import generalised_advantages
 from errands.learning.curriculum import Curriculum
 from errands.learning.rollout import RolloutStatistics
+from errands.stages import tasks
 from errands.worlds.spec import WorldSpec
-from errands.worlds.vector import EpisodeStatistics, TaskSource, Worlds, skill_tasks
+from errands.worlds.vector import EpisodeStatistics, TaskSource, Worlds
 
 CHUNK = 4  # time steps an update: enough frames of each subtask to fill the batched products
 
@@ -28,19 +29,19 @@ class School:
     """All teachers and their worlds; where an episode ends, a new one begins at once."""
 
     def __init__(self, spec: WorldSpec, training: SkillTraining, seed: int) -> None:
-        tasks = skill_tasks(spec, training.scenario, "train")
-        self.training, self.spec = training, spec
-        self.codes = np.array([item.code(spec.vocabulary) for item in tasks.pool], np.int16)
+        trained = tasks.subtasks(spec, training.scenario, "train")
+        self.training = training
+        self.codes = np.array([item.code(spec.vocabulary) for item in trained.pool], np.int16)
         self.worlds = [
             Worlds(
                 spec,
                 training.teacher_worlds,
-                TaskSource((item,), step_limit=tasks.step_limit),
+                TaskSource((item,), step_limit=trained.step_limit),
                 spec.skill,
             )
-            for item in tasks.pool
+            for item in trained.pool
         ]
-        self.curricula = [Curriculum(enabled=True) for _ in self.worlds]
+        self.curricula = [Curriculum(spec.skill) for _ in self.worlds]
         for k, worlds in enumerate(self.worlds):
             self._fit_worlds(k)
             worlds.seed(seed + k * training.teacher_worlds)
@@ -97,7 +98,7 @@ class School:
 
     def _fit_worlds(self, k: int) -> None:
         """Let teacher k's worlds be as large as its curriculum says."""
-        self.worlds[k].change_setting(self.curricula[k].setting(self.spec.skill))
+        self.worlds[k].change_setting(self.curricula[k].setting)
 
     def _losses(self, part: dict[str, Tensor], explore: Tensor) -> dict[str, Tensor]:
         """Of frames (K, m, ...); `explore` (K,) weighs each teacher's entropy."""
@@ -171,6 +172,7 @@ class School:
     def advise(self, worlds: Worlds) -> NDArray[np.float32]:
         """What each world's teacher would do there: probabilities (worlds, actions)."""
         matches = (worlds.subtasks[:, None] == self.codes[None]).all(axis=2)  # (worlds, K)
+        assert matches.any(axis=1).all(), "a subtask has no teacher"
         task = torch.from_numpy(matches.argmax(axis=1))
         with torch.no_grad():
             advice = self.teachers.advise(torch.from_numpy(worlds.images), task)
