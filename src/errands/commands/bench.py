@@ -17,7 +17,7 @@ ACTION_DRAWS = 16  # random actions are drawn before the clock starts
 
 @dataclass(frozen=True)
 class BenchWorlds:
-    """Measure steps a second of both worlds on all cores.
+    """Measure steps a second of both worlds on all cores, and what a step costs on one.
 
     Actions are random; observations, and the resets of episodes that end, are part of the time. A
     step should cost the same in a small batch and in a large one. With --peers, Minigrid,
@@ -31,7 +31,7 @@ class BenchWorlds:
     peers: bool = False
     """Measure other people's worlds as well."""
     seconds: float = 2.0
-    """How long to measure each batch size, and each peer."""
+    """How long to measure each batch size, on all cores and on one, and each peer."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 
@@ -76,17 +76,27 @@ class BenchWorlds:
 
 def measure(world: str, batches: Sequence[int], seconds: float) -> list[dict[str, Any]]:
     """Steps a second of batches of worlds that carry out lists of 4 at random."""
+    import numba
+
     from errands.commands.timing import rates_in_turn
 
-    rates = rates_in_turn([_stepping(world, batch) for batch in batches], seconds)
+    loops = [_stepping(world, batch) for batch in batches]
+    rates = rates_in_turn(loops, seconds)
+    cores = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        alone = rates_in_turn(loops, seconds)
+    finally:
+        numba.set_num_threads(cores)
     return [
         {
             "world": world,
             "batch": batch,
             "steps_per_second": round(rate, 1),
             "nanoseconds_per_step": round(1e9 / rate, 1),
+            "nanoseconds_on_one_core": round(1e9 / rate_alone, 1),
         }
-        for batch, rate in zip(batches, rates, strict=True)
+        for batch, rate, rate_alone in zip(batches, rates, alone, strict=True)
     ]
 
 
@@ -120,11 +130,11 @@ def _print_tables(speeds: list[dict[str, Any]], others: list[dict[str, Any]], co
 
     console = Console()
     table = Table(title=f"Errands on {cores} cores")
-    for heading in ("world", "batch", "steps/s", "ns a step"):
+    for heading in ("world", "batch", "steps/s", "ns a step", "on one core"):
         table.add_column(heading, justify="left" if heading == "world" else "right")
     for speed in speeds:
-        rate, cost = speed["steps_per_second"], speed["nanoseconds_per_step"]
-        table.add_row(speed["world"], f"{speed['batch']:,}", f"{rate:,.0f}", f"{cost:,.0f}")
+        columns = "batch", "steps_per_second", "nanoseconds_per_step", "nanoseconds_on_one_core"
+        table.add_row(speed["world"], *(f"{speed[column]:,.0f}" for column in columns))
     console.print(table)
     if not others:
         return
