@@ -82,7 +82,7 @@ class Hierarchy:
 
         Hand the state back at the next step, and say with `begins` where a new episode has begun
         since (no state: everywhere). The meta controller takes what it finds likeliest; actions of
-        the skill are drawn, from `random` or from PyTorch's own generator.
+        the skill, and all that Flat does, are drawn, from `random` or from PyTorch's own generator.
         """
         image = torch.from_numpy(np.ascontiguousarray(observation["image"])).to(self.device)
         tokens = torch.from_numpy(np.asarray(observation["tokens"], np.int64)).to(self.device)
@@ -120,7 +120,7 @@ class Hierarchy:
             termination = torch.sigmoid(output.termination)
         finished = (termination > 0.5) & ~begins
         given = MetaInput(image, bags, mask, finished, begins)
-        # An agent that draws its actions itself must draw them: the likeliest may never end.
+        # Flat learned to draw its actions and its shifts alike: the likeliest may never end.
         drawn = None if greedy and self.skill is not None else random
         thought, meta = self.meta.step(given, state.meta, soft=soft, random=drawn)
         if self.skill is None:

@@ -213,7 +213,7 @@ DEVIATIONS = (
         "lists",
         "acting in a test",
         "open",
-        "the meta controller takes the likeliest, actions of the skill and of Flat are drawn",
+        "the meta controller takes the likeliest, the skill draws its actions, and Flat everything",
     ),
     Deviation(
         "lists",

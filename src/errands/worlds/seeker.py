@@ -1,4 +1,4 @@
-"""A teacher for the block world that only knows what its agent could have seen.
+"""A teacher for the block world that knows of no target that its agent could not have seen.
 
 The exact planner walks to targets that are still out of sight, which nobody can learn to imitate
 from pictures. The seeker turns until a target has come into view, goes to the nearest cell that it
