@@ -8,10 +8,10 @@ import torch
 from errands.agents.skill import Skill
 from errands.config import SkillTraining
 from errands.learning import losses
-from errands.learning.advantages import generalised_advantages
+from errands.learning.advantages import advantages_and_returns, generalised_advantages
 from errands.learning.rollout import SkillFrames
 from errands.stages.distill import distillation_losses
-from errands.stages.finetune import actor_critic_losses, advantages_and_returns
+from errands.stages.finetune import actor_critic_losses
 from errands.stages.skill import SkillTrainer
 from twins.training import tiny
 
@@ -29,6 +29,7 @@ def batch_of(training: SkillTraining) -> tuple[Skill, SkillFrames]:
 
 
 TRAINING = tiny(steps=12, termination=0.7, positive_weight=2.0, value=0.3)
+WEIGHTS = {"discount": TRAINING.discount, "trace": TRAINING.trace}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def test_advantages_have_unit_variance_where_something_is_decided(
     batch: tuple[Skill, SkillFrames],
 ) -> None:
     _, frames = batch
-    scaled, returns = advantages_and_returns(frames, TRAINING)
+    scaled, returns = advantages_and_returns(frames, **WEIGHTS)
     decided = scaled[frames.running]
     assert decided.mean().item() == pytest.approx(0, abs=1e-5)
     assert decided.std().item() == pytest.approx(1, abs=1e-4)
@@ -99,8 +100,7 @@ def test_advantages_have_unit_variance_where_something_is_decided(
         frames.next_values,
         frames.done,
         frames.ended,
-        discount=TRAINING.discount,
-        trace=TRAINING.trace,
+        **WEIGHTS,
     )
     expected = (plain + frames.values)[frames.running]
     torch.testing.assert_close(returns[frames.running], expected)
@@ -112,15 +112,15 @@ def test_episodes_do_not_leak_into_one_another(batch: tuple[Skill, SkillFrames])
     (t, world), *_ = torch.nonzero(frames.ended[:-3]).tolist()
     rewards = frames.rewards.clone()
     rewards[t + 2 :, world] += 100.0
-    _, before = advantages_and_returns(frames, TRAINING)
-    _, after = advantages_and_returns(replace(frames, rewards=rewards), TRAINING)
+    _, before = advantages_and_returns(frames, **WEIGHTS)
+    _, after = advantages_and_returns(replace(frames, rewards=rewards), **WEIGHTS)
     assert torch.equal(before[: t + 1, world], after[: t + 1, world])
     assert after[t + 2, world] > before[t + 2, world] + 50
 
 
 def test_actor_critic_terms(batch: tuple[Skill, SkillFrames]) -> None:
     skill, frames = batch
-    advantages, returns = advantages_and_returns(frames, TRAINING)
+    advantages, returns = advantages_and_returns(frames, **WEIGHTS)
     terms = actor_critic_losses(skill, frames, advantages, returns, TRAINING, 0.5)
     output, _ = skill.unroll(frames.images, frames.subtasks, frames.begins, frames.memory)
     running = frames.running
@@ -136,7 +136,7 @@ def test_actor_critic_terms(batch: tuple[Skill, SkillFrames]) -> None:
 
 def test_policy_gradient_makes_good_actions_likelier(batch: tuple[Skill, SkillFrames]) -> None:
     skill, frames = batch
-    advantages, returns = advantages_and_returns(frames, TRAINING)
+    advantages, returns = advantages_and_returns(frames, **WEIGHTS)
     terms = actor_critic_losses(skill, frames, advantages, returns, TRAINING, 0.0)
     (gradient,) = torch.autograd.grad(terms["policy"], skill.policy.bias)
     output, _ = skill.unroll(frames.images, frames.subtasks, frames.begins, frames.memory)

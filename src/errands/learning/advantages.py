@@ -1,7 +1,44 @@
 """Generalised advantage estimation (Schulman et al., 2016; paper, appendix D)."""
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
+
+
+class Steps(Protocol):
+    """What advantages are computed from: tensors (T, B) of what was met, step by step."""
+
+    @property
+    def rewards(self) -> Tensor: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def next_values(self) -> Tensor: ...
+    @property
+    def done(self) -> Tensor: ...
+    @property
+    def ended(self) -> Tensor: ...
+    @property
+    def running(self) -> Tensor: ...
+
+
+def advantages_and_returns(
+    frames: Steps, *, discount: float, trace: float
+) -> tuple[Tensor, Tensor]:
+    """Of a whole batch: advantages scaled to unit variance, and what the critic should say."""
+    advantages = generalised_advantages(
+        frames.rewards,
+        frames.values,
+        frames.next_values,
+        frames.done,
+        frames.ended | ~frames.running,
+        discount=discount,
+        trace=trace,
+    )
+    decided = advantages[frames.running]
+    scaled = (advantages - decided.mean()) / (decided.std() + 1e-8)
+    return scaled, advantages + frames.values
 
 
 def generalised_advantages(

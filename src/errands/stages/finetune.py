@@ -6,24 +6,7 @@ from torch import Tensor
 from errands.agents.skill import Skill
 from errands.config import SkillTraining
 from errands.learning import losses
-from errands.learning.advantages import generalised_advantages
 from errands.learning.rollout import SkillFrames
-
-
-def advantages_and_returns(frames: SkillFrames, training: SkillTraining) -> tuple[Tensor, Tensor]:
-    """Of a whole batch: advantages scaled to unit variance, and what the critic should say."""
-    advantages = generalised_advantages(
-        frames.rewards,
-        frames.values,
-        frames.next_values,
-        frames.done,
-        frames.ended | ~frames.running,
-        discount=training.discount,
-        trace=training.trace,
-    )
-    decided = advantages[frames.running]
-    scaled = (advantages - decided.mean()) / (decided.std() + 1e-8)
-    return scaled, advantages + frames.values
 
 
 def actor_critic_losses(

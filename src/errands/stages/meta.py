@@ -15,7 +15,7 @@ from errands.config import MetaStage, MetaTraining
 from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
 from errands.learning import distributed, losses
-from errands.learning.advantages import generalised_advantages
+from errands.learning.advantages import advantages_and_returns
 from errands.learning.curriculum import SMALLEST, EventCurriculum, ListCurriculum
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
@@ -191,18 +191,9 @@ class MetaTrainer(Trainer):
     ) -> Iterator[dict[str, float]]:
         """One step of the optimizer for each group of worlds, `epochs` times over."""
         training = self.training
-        advantages = generalised_advantages(
-            frames.rewards,
-            frames.values,
-            frames.next_values,
-            frames.done,
-            frames.ended | ~frames.running,
-            discount=training.discount,
-            trace=training.trace,
+        advantages, returns = advantages_and_returns(
+            frames, discount=training.discount, trace=training.trace
         )
-        returns = advantages + frames.values
-        decided = advantages[frames.running]
-        advantages = (advantages - decided.mean()) / (decided.std() + 1e-8)
         for _ in range(training.epochs):
             order = torch.from_numpy(self.shuffling.permutation(training.worlds))
             for group in torch.split(order.to(self.device), training.minibatch):

@@ -12,12 +12,13 @@ from errands.agents.skill import Skill, build_skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_skill
 from errands.learning import distributed
+from errands.learning.advantages import advantages_and_returns
 from errands.learning.curriculum import Curriculum
 from errands.learning.rollout import SkillFrames, SkillRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages import tasks
 from errands.stages.distill import distillation_losses
-from errands.stages.finetune import actor_critic_losses, advantages_and_returns
+from errands.stages.finetune import actor_critic_losses
 from errands.stages.teacher import School
 from errands.stages.trainer import Report, Trainer, mean_terms
 from errands.worlds.spec import WORLDS, WorldSpec
@@ -128,7 +129,9 @@ class SkillTrainer(Trainer):
         """One step of the optimizer for each group of worlds, `epochs` times over."""
         training = self.training
         if not distilling:
-            advantages, returns = advantages_and_returns(frames, training)
+            advantages, returns = advantages_and_returns(
+                frames, discount=training.discount, trace=training.trace
+            )
         for _ in range(training.epochs):
             order = torch.from_numpy(self.shuffling.permutation(training.worlds))
             for group in torch.split(order, training.minibatch):
