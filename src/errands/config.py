@@ -90,11 +90,6 @@ class SkillTraining(Training):
         """Share of steps that the teacher takes when so much of distillation is over."""
         return self.guided * max(0.0, 1.0 - 5.0 * share)
 
-    @property
-    def name(self) -> str:
-        """How the trained agent is called: "grid/skill-independent"."""
-        return f"{self.world}/skill-{self.scenario}" + ("" if self.analogy else "-no-analogy")
-
 
 def skill_training(
     world: World,
@@ -248,12 +243,6 @@ class MetaTraining(Training):
     @property
     def first_rate(self) -> float:
         return self.stages[0].learning_rate
-
-    @property
-    def name(self) -> str:
-        """How the trained agent is called: "grid/dynamic"."""
-        soft = "-soft" if all(stage.soft for stage in self.stages) else ""
-        return f"{self.world}/{self.agent}" + ("" if self.analogy else "-no-analogy") + soft
 
 
 GATES: dict[MetaAgent, Gate] = {

@@ -70,6 +70,11 @@ def test_shipped_skills_go_by_name(shipped: Path) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", agents.shipped_agents())
+def test_the_name_of_a_shipped_agent_follows_from_what_it_learned(name: str) -> None:
+    assert agents.load(name).name == name
+
+
 @pytest.mark.parametrize("name", ["", ".", "grid", "../grid/skill-independent", "/etc"])
 def test_names_are_no_paths(name: str, shipped: Path) -> None:
     with pytest.raises(ValueError, match="is shipped"):

@@ -126,9 +126,13 @@ def test_soft_updates_are_asked_for_or_what_an_agent_learned(
         weights = str(tmp_path / options[0])
         assert main([*FEW, "--weights", weights, *options[1:], "--length", "1", "--json", "-"]) == 0
         record = json.loads(capsys.readouterr().out)
-        told.append((record["soft"], record["training"]["soft"]))
+        told.append((record["agent"], record["soft"], record["training"]["soft"]))
         assert set(acted) == {expected}
-    assert told == [(False, False), (True, False), (True, True)]
+    assert told == [
+        ("dynamic", False, False),
+        ("dynamic", True, False),
+        ("dynamic-soft", True, True),
+    ]
 
 
 def test_shipped_agents_go_by_name(

@@ -7,8 +7,10 @@ from typing import Any
 import torch
 
 from errands.agents.meta import MetaController
+from errands.agents.skill import build_skill
 from errands.config import meta_training
 from errands.learning.checkpoint import save_agent
+from twins.training import tiny
 
 
 def save_untrained(folder: Path, agent: Any = "dynamic", world: Any = "grid", **facts: Any) -> None:
@@ -27,6 +29,20 @@ def save_untrained(folder: Path, agent: Any = "dynamic", world: Any = "grid", **
         "seconds": 90.0,
     }
     save_agent(folder, MetaController(small), description | facts)
+
+
+def save_untrained_skill(folder: Path, **changes: Any) -> None:
+    """A small skill in a folder; `changes` are those of its training."""
+    training = tiny(**changes)
+    torch.manual_seed(0)
+    description = {
+        "kind": "skill",
+        "network": asdict(training.network),
+        "training": asdict(training),
+        "frames": 1000,
+        "seconds": 90.0,
+    }
+    save_agent(folder, build_skill(training.network), description)
 
 
 def ship_untrained(package: Path, *agents: str) -> None:

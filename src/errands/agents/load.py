@@ -21,6 +21,11 @@ class TrainedSkill:
     skill: Skill
     description: dict[str, Any]  # network, training, frames, seconds
 
+    @property
+    def name(self) -> str:
+        learned = self.description["training"]
+        return skill_name(learned["world"], learned["scenario"], analogy=learned["analogy"])
+
 
 class TrainedAgent(Hierarchy):
     """An agent that executes lists of instructions, and where it comes from."""
@@ -28,6 +33,19 @@ class TrainedAgent(Hierarchy):
     def __init__(self, meta: MetaController, skill: Skill | None, description: dict[str, Any]):
         super().__init__(meta, skill)
         self.description = description  # network, training, frames, seconds
+
+    @property
+    def name(self) -> str:
+        """What it learned: "grid/dynamic", or "grid/dynamic-soft" if no hard updates."""
+        learned = self.description["training"]
+        analogy = "" if learned["analogy"] else "-no-analogy"
+        soft = "-soft" if self.description.get("soft") else ""
+        return f"{learned['world']}/{learned['agent']}{analogy}{soft}"
+
+
+def skill_name(world: str, scenario: str, *, analogy: bool) -> str:
+    """How a skill is called: "grid/skill-independent"."""
+    return f"{world}/skill-{scenario}" + ("" if analogy else "-no-analogy")
 
 
 def shipped_agents() -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def choose_actor(
         if soft:
             raise Problem(f"--soft is for trained agents, and {name} is a planner; drop it")
         return Actor(name, make_policy)
-    return _trained(name, _shipped(world, name), soft=soft)
+    return _trained(_shipped(world, name), soft=soft)
 
 
 def _shipped(world: str, name: str) -> "TrainedAgent":
@@ -81,13 +81,13 @@ def _from_run(world: str, agent: str | None, weights: Path, *, soft: bool) -> Ac
     learned = trained.description["training"]
     if learned["world"] != world:
         raise Problem(f"{weights} was trained for --world {learned['world']}; ask for that one")
-    name = learned["agent"] + ("" if learned["analogy"] else "-no-analogy")
-    if agent not in (None, name, learned["agent"]):
-        raise Problem(f"{weights} holds the agent '{name}', not '{agent}'; drop --agent")
-    return _trained(name, trained, soft=soft)
+    actor = _trained(trained, soft=soft)
+    if agent not in (None, actor.name, learned["agent"]):
+        raise Problem(f"{weights} holds the agent '{actor.name}', not '{agent}'; drop --agent")
+    return actor
 
 
-def _trained(name: str, trained: "TrainedAgent", *, soft: bool) -> Actor:
+def _trained(trained: "TrainedAgent", *, soft: bool) -> Actor:
     from errands.evaluation.hierarchies import HierarchyPolicy
 
     description = trained.description
@@ -96,4 +96,5 @@ def _trained(name: str, trained: "TrainedAgent", *, soft: bool) -> Actor:
     soft = soft or learned_soft
     facts = {key: learned[key] for key in ("agent", "preset", "analogy", "seed")}
     facts |= {"soft": learned_soft} | {key: description[key] for key in ("frames", "seconds")}
+    name = trained.name.removeprefix(f"{learned['world']}/")
     return Actor(name, lambda worlds: HierarchyPolicy(trained, soft=soft), soft, facts)

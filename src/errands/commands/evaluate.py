@@ -141,7 +141,7 @@ class EvaluateInstructions:
         from rich.console import Console
         from rich.table import Table
 
-        name = records[0]["agent"] + (", soft" if records[0]["soft"] else "")
+        name = records[0]["agent"] + (", soft" if self.soft else "")
         table = Table(title=f"{name}, {self.world} {self.split}, {self.episodes} episodes")
         for heading in ("length", "success", "reward", "steps", "completed", "caught"):
             table.add_column(heading, justify="right")

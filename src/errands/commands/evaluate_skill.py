@@ -33,7 +33,7 @@ class EvaluateSkill:
     split: Literal["train", "unseen", "validation"] = "unseen"
     """Subtasks that were trained on, or those that were not."""
     no_analogy: bool = False
-    """The skill that was trained without the analogy-making objective."""
+    """Of the shipped skills, the one that was trained without the analogy-making objective."""
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """The folder of one's own run, instead of the shipped skill."""
     episodes: int = 1000
@@ -52,15 +52,15 @@ class EvaluateSkill:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-        from errands.agents.load import TrainedSkill, load
+        from errands.agents.load import TrainedSkill, load, skill_name
         from errands.commands.device import check_device
         from errands.evaluation.skills import SkillTest, evaluate_skill
         from errands.learning.checkpoint import DamagedFile
 
         check_device(self.device)
-        name = f"{self.world}/skill-{self.scenario}" + ("-no-analogy" if self.no_analogy else "")
+        shipped = skill_name(self.world, self.scenario, analogy=not self.no_analogy)
         try:
-            trained = load(self.weights if self.weights is not None else name, self.device)
+            trained = load(self.weights if self.weights is not None else shipped, self.device)
         except (ValueError, FileNotFoundError, DamagedFile) as error:
             raise Problem(f"{error}; train one with errands train skill --out FOLDER") from None
         if not isinstance(trained, TrainedSkill):
@@ -71,7 +71,11 @@ class EvaluateSkill:
                 f"{self.weights} was trained for --world {learned['world']} "
                 f"--scenario {learned['scenario']}; ask for these"
             )
-        test = SkillTest(name, self.world, self.scenario, self.split, self.episodes, self.seed)
+        if self.no_analogy and learned["analogy"]:
+            raise Problem(f"{self.weights} was trained with analogies; drop --no-analogy")
+        test = SkillTest(
+            trained.name, self.world, self.scenario, self.split, self.episodes, self.seed
+        )
         console = Console(stderr=True)
         bar = Progress(
             BarColumn(),
