@@ -56,6 +56,22 @@ def test_trains_with_the_skill_of_a_folder_and_goes_on(
 
 
 @pytest.mark.parametrize(
+    ("sizes", "hint"),
+    [
+        ({"objects": 5}, "a skill for 5 kinds of object cannot act in a world of 15"),
+        ({"verbs": 2}, "a skill of 2 verbs cannot do all 3"),
+    ],
+)
+def test_the_skill_of_a_smaller_world_is_refused_before_the_folder_is_made(
+    sizes: dict[str, int], hint: str, tmp_path: Path
+) -> None:
+    skill = save_skill(tmp_path / "skill", **sizes)
+    with pytest.raises(Problem, match=hint):
+        TrainMeta(tmp_path / "run", preset="debug", skill=skill).execute()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
     ("options", "hint"),
     [
         ({"skill": "grid/skill-independant"}, "did you mean grid/skill-independent"),

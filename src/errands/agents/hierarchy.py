@@ -12,8 +12,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from errands.agents.meta import MetaController, MetaInput, MetaState, Thought, bags_of_words, draw
-from errands.agents.skill import Memory, Skill
+from errands.agents.meta import (
+    MetaController,
+    MetaInput,
+    MetaNetwork,
+    MetaState,
+    Thought,
+    bags_of_words,
+    draw,
+)
+from errands.agents.skill import Memory, Skill, SkillNetwork
 
 
 class Trace(NamedTuple):
@@ -52,12 +60,8 @@ class Hierarchy:
     def __init__(self, meta: MetaController, skill: Skill | None) -> None:
         if (skill is None) != meta.network.flat:
             raise ValueError("a flat agent has no skill, and every other needs one")
-        if skill and skill.network.world != meta.network.world:
-            raise ValueError(
-                f"a skill of the {skill.network.world} world cannot act in the {meta.network.world}"
-            )
-        if skill and skill.network.counted:
-            raise ValueError("a skill that counts does not take subtasks of verb and object alone")
+        if skill:
+            _check_fit(meta.network, skill.network)
         self.meta = meta
         self.skill = skill
 
@@ -138,6 +142,20 @@ class Hierarchy:
             )
         actions = draw(torch.softmax(logits, dim=1), random)
         return Move(thought, given, termination, actions, HierarchyState(meta, memory))
+
+
+def _check_fit(meta: MetaNetwork, skill: SkillNetwork) -> None:
+    """Refuse a skill that cannot do, or cannot see, what the meta controller chooses from."""
+    if skill.world != meta.world:
+        raise ValueError(f"a skill of the {skill.world} world cannot act in the {meta.world}")
+    if skill.counted:
+        raise ValueError("a skill that counts does not take subtasks of verb and object alone")
+    if skill.objects != meta.objects:
+        raise ValueError(
+            f"a skill for {skill.objects} kinds of object cannot act in a world of {meta.objects}"
+        )
+    if skill.verbs < meta.verbs:
+        raise ValueError(f"a skill of {skill.verbs} verbs cannot do all {meta.verbs}")
 
 
 def _trace(move: Move, *, flat: bool) -> Trace:
