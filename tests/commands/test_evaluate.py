@@ -1,6 +1,7 @@
 """`errands evaluate instructions`: its JSON, its table and its complaints."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from errands.agents import load as agents
 from errands.agents.hierarchy import Hierarchy
 from errands.cli import main
+from errands.config import meta_training
 from twins.untrained import save_untrained, ship_untrained
 
 FEW = ["evaluate", "instructions", "--episodes", "12", "--seed", "5"]
@@ -164,4 +166,17 @@ def test_weights_of_something_else(
     assert main([*FEW, "--weights", str(tmp_path), *options]) == 2
     said = capsys.readouterr().err
     assert hint in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_a_world_of_ones_own_is_measured_from_python(
+    world: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    garden = asdict(meta_training("grid", "dynamic", "debug")) | {"world": "garden"}
+    save_untrained(tmp_path, training=garden)
+    assert main([*FEW, "--weights", str(tmp_path), "--world", world]) == 2
+    said = capsys.readouterr().err
+    assert "'garden', a world of your own" in said
+    assert "docs/own-world.md" in said
     assert said.count("\n") == 1

@@ -44,7 +44,7 @@ def test_weights_tell_what_they_are(
     [
         (["--no-analogy"], "was trained with analogies; drop --no-analogy"),
         (["--world", "block"], "was trained for --world grid"),
-        (["--scenario", "object-dependent"], "--scenario independent; ask for these"),
+        (["--scenario", "object-dependent"], "--scenario independent; ask for that one"),
     ],
 )
 def test_options_that_contradict_the_weights_get_one_line(
@@ -56,3 +56,14 @@ def test_options_that_contradict_the_weights_get_one_line(
     assert hint in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+def test_a_world_of_ones_own_is_measured_from_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_untrained_skill(tmp_path, world="garden")
+    assert main([*FEW, "--weights", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "'garden', a world of your own" in said
+    assert "docs/own-world.md" in said
+    assert said.count("\n") == 1

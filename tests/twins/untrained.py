@@ -33,7 +33,7 @@ def save_untrained(folder: Path, agent: Any = "dynamic", world: Any = "grid", **
 
 def save_untrained_skill(folder: Path, **changes: Any) -> None:
     """A small skill in a folder; `changes` are those of its training."""
-    training = tiny(**changes)
+    training = replace(tiny(), **changes)
     torch.manual_seed(0)
     description = {
         "kind": "skill",

@@ -79,12 +79,24 @@ def _from_run(world: str, agent: str | None, weights: Path, *, soft: bool) -> Ac
     except (ValueError, FileNotFoundError, DamagedFile) as error:
         raise Problem(f"{error}; train one with errands train meta --out FOLDER") from None
     learned = trained.description["training"]
-    if learned["world"] != world:
-        raise Problem(f"{weights} was trained for --world {learned['world']}; ask for that one")
+    check_world(weights, learned["world"], world)
     actor = _trained(trained, soft=soft)
     if agent not in (None, actor.name, learned["agent"]):
         raise Problem(f"{weights} holds the agent '{actor.name}', not '{agent}'; drop --agent")
     return actor
+
+
+def check_world(weights: Path, learned: str, world: str) -> None:
+    """Refuse weights of another world than the one that was asked for."""
+    from errands.worlds.spec import WORLDS
+
+    if learned not in WORLDS:
+        raise Problem(
+            f"{weights} was trained for '{learned}', a world of your own, which commands do not "
+            "know; use it from Python, as in docs/own-world.md"
+        )
+    if learned != world:
+        raise Problem(f"{weights} was trained for --world {learned}; ask for that one")
 
 
 def _trained(trained: "TrainedAgent", *, soft: bool) -> Actor:

@@ -66,13 +66,8 @@ class EvaluateSkill:
         if not isinstance(trained, TrainedSkill):
             raise Problem(f"{self.weights} holds no skill: see errands evaluate instructions")
         learned = trained.description["training"]
-        if (learned["world"], learned["scenario"]) != (self.world, self.scenario):
-            raise Problem(
-                f"{self.weights} was trained for --world {learned['world']} "
-                f"--scenario {learned['scenario']}; ask for these"
-            )
-        if self.no_analogy and learned["analogy"]:
-            raise Problem(f"{self.weights} was trained with analogies; drop --no-analogy")
+        if self.weights is not None:
+            self._check_weights(self.weights, learned)
         test = SkillTest(
             trained.name, self.world, self.scenario, self.split, self.episodes, self.seed
         )
@@ -93,6 +88,18 @@ class EvaluateSkill:
         } | {"frames": trained.description["frames"], "seconds": trained.description["seconds"]}
         self._tell(record)
         return 0
+
+    def _check_weights(self, weights: Path, learned: dict[str, Any]) -> None:
+        """Refuse options that contradict what the weights have learned."""
+        from errands.commands.actors import check_world
+
+        check_world(weights, learned["world"], self.world)
+        if learned["scenario"] != self.scenario:
+            raise Problem(
+                f"{weights} was trained for --scenario {learned['scenario']}; ask for that one"
+            )
+        if self.no_analogy and learned["analogy"]:
+            raise Problem(f"{weights} was trained with analogies; drop --no-analogy")
 
     def _tell(self, record: dict[str, Any]) -> None:
         if self.json is not None:
