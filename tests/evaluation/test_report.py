@@ -11,6 +11,7 @@ from errands.commands.problem import Problem
 from errands.commands.report import Report
 from errands.evaluation.document import Figure, Heading, Paragraph, Table, to_html, to_markdown
 from errands.evaluation.errata import DEVIATIONS, deviation_table, preset_table
+from errands.evaluation.list_tables import lists_table
 from errands.evaluation.report import write_report
 from errands.evaluation.tables import planner_table, read_records, skill_table
 from twins.results import list_record
@@ -43,19 +44,31 @@ def test_what_the_paper_does_not_have_is_a_dash() -> None:
     assert "| - | 98.7%" in row
 
 
+PLANNER = {
+    "world": "block",
+    "agent": "near-optimal",
+    "split": "seen",
+    "length": 20,
+    "reward": {"mean": -13.24, "stderr": 0.04},
+    "success": {"mean": 1.0, "stderr": 0.0},
+    "steps": {"mean": 178.3, "stderr": 0.3},
+    "episodes": 2000,
+}
+
+
 def test_planners_of_the_block_world_have_no_counterpart() -> None:
-    record = {
-        "world": "block",
-        "agent": "near-optimal",
-        "split": "seen",
-        "length": 20,
-        "reward": {"mean": -13.24, "stderr": 0.04},
-        "success": {"mean": 1.0, "stderr": 0.0},
-        "steps": {"mean": 178.3, "stderr": 0.3},
-        "episodes": 2000,
-    }
-    assert "| - | -13.24 ±0.04 |" in planner_table([record]).markdown()
-    assert "| -10.30 (99.3%) | -13.24" in planner_table([record | {"world": "grid"}]).markdown()
+    assert "| - | -13.24 ±0.04 |" in planner_table([PLANNER]).markdown()
+    assert "| -10.30 (99.3%) | -13.24" in planner_table([PLANNER | {"world": "grid"}]).markdown()
+
+
+def test_a_single_episode_has_no_error() -> None:
+    single = {name: {"mean": 1.0, "stderr": None} for name in ("reward", "success", "steps")}
+    for table in (
+        planner_table([PLANNER | single]),
+        lists_table([list_record("dynamic", "seen", 20, seed=3) | single]),
+        skill_table([skill_record(**single)]),
+    ):
+        assert "±" not in table.markdown()
 
 
 def test_records_come_one_a_file_or_in_lists(tmp_path: Path) -> None:
@@ -103,6 +116,29 @@ def test_a_report_shows_what_there_is(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_missing_folder_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="no such folder"):
         Report(results=tmp_path / "nowhere").execute()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("planners/a.json", '{"world": "grid"', "is damaged"),
+        ("skills/a.json", "ÿ", "is damaged"),
+        ("instructions/a.json", "[1, 2]", "something else than records"),
+        ("logs/a.jsonl", '{"seconds": 1}\n{"seconds": 2, "valid', "damaged in line 2"),
+        ("logs/a.jsonl", '{"validation": {}}', "damaged in line 1"),
+        ("logs/a.jsonl", "3", "damaged in line 1"),
+    ],
+)
+def test_a_damaged_file_is_named_in_one_line(
+    name: str, content: str, hint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir()
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(Problem, match=hint) as refused:
+        Report(results=tmp_path, out=tmp_path / "out").execute()
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_documents_are_the_same_in_both_forms(tmp_path: Path) -> None:

@@ -106,11 +106,12 @@ class EvaluateSkill:
             write_json(self.json, record)
         if self.json == STANDARD_OUTPUT:
             return
-        success, error = record["success"]["mean"], record["success"]["stderr"] or 0.0
+        success, error = record["success"]["mean"], record["success"]["stderr"]
+        spread = "" if error is None else f" ±{error:.2%}"
         termination = record["termination"]
         print(
             f"{record['agent']}, {self.split} subtasks, {self.episodes} episodes: "
-            f"success {success:.2%} ±{error:.2%}, finished {record['finished']['mean']:.2%}, "
+            f"success {success:.2%}{spread}, finished {record['finished']['mean']:.2%}, "
             f"termination {termination['precision']:.2%} precise, {termination['recall']:.2%} "
             f"complete, reward {record['reward']['mean']:.2f}, steps {record['steps']['mean']:.1f}"
         )

@@ -31,7 +31,12 @@ class Report:
         if not self.results.is_dir():
             raise Problem(f"--results {self.results}: there is no such folder; run in a checkout")
         from errands.evaluation.report import write_report
+        from errands.learning.checkpoint import DamagedFile
 
-        for path in write_report(self.results, self.out):
+        try:
+            written = write_report(self.results, self.out)
+        except DamagedFile as error:
+            raise Problem(str(error)) from None
+        for path in written:
             print(f"wrote {path}")
         return 0

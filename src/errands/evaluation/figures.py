@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from errands.agents.skill import Skill
 from errands.language.instruction import parse_instruction
 from errands.language.splits import subtasks
+from errands.learning.checkpoint import DamagedFile
 from errands.worlds.art import load_art
 from errands.worlds.draw import top_down
 from errands.worlds.gym import instruction_worlds
@@ -116,12 +117,7 @@ def learning_curves(logs: Sequence[Path], path: Path, *, of: str) -> bool:
     """
     figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for log in logs:
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        points = [
-            (line["seconds"] / 60, line["validation"]["success"])
-            for line in lines
-            if "validation" in line and ("completed" in line["validation"]) == (of == "lists")
-        ]
+        points = _validations(log, of)
         if points:
             _draw_curve(axis, points, log.stem)
     drawn = bool(axis.lines)
@@ -135,6 +131,19 @@ def learning_curves(logs: Sequence[Path], path: Path, *, of: str) -> bool:
         save(figure, path)
     plt.close(figure)
     return drawn
+
+
+def _validations(log: Path, of: str) -> list[tuple[float, float]]:
+    """Minutes and success, each time that a run looked at the validation split."""
+    points = []
+    for number, text in enumerate(log.read_text(errors="replace").splitlines(), start=1):
+        try:
+            line = json.loads(text)
+            if "validation" in line and ("completed" in line["validation"]) == (of == "lists"):
+                points.append((line["seconds"] / 60, line["validation"]["success"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedFile(f"'{log}' is damaged in line {number}; remove that line") from error
+    return points
 
 
 def _draw_curve(axis: Axes, points: list[tuple[float, float]], label: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from errands.evaluation import published
 from errands.evaluation.document import Table
-from errands.evaluation.tables import NOTHING, Record
+from errands.evaluation.tables import NOTHING, Record, with_error
 
 ORDER = ("shortest-path", "near-optimal", "flat", "long", "short", "dynamic")
 TRAIN, TEST = 4, 20  # instructions of the paper's lists
@@ -195,12 +195,8 @@ def _theirs(cell: published.Cell | None) -> str:
 def _ours(record: Record | None) -> str:
     if record is None:
         return NOTHING
-    reward, success = record["reward"], record["success"]
-    errors = [0.0 if item["stderr"] is None else item["stderr"] for item in (reward, success)]
-    return (
-        f"{reward['mean']:.2f} ±{errors[0]:.2f} "
-        f"({success['mean'] * 100:.1f} ±{errors[1] * 100:.1f}%)"
-    )
+    reward, success = with_error(record["reward"], 2), with_error(record["success"], 1, 100)
+    return f"{reward} ({success}%)"
 
 
 def _episodes(records: Sequence[Record]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from errands.evaluation import published
 from errands.evaluation.document import Table
 from errands.language.splits import SCENARIOS
+from errands.learning.checkpoint import DamagedFile
 
 Record = dict[str, Any]
 NOTHING = "-"
@@ -20,8 +21,14 @@ def read_records(folder: Path) -> list[Record]:
     """Every record of the JSON files in a folder: one a file, or a list of them."""
     records: list[Record] = []
     for path in sorted(folder.glob("*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        records += content if isinstance(content, list) else [content]
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DamagedFile(f"'{path}' is damaged: {error}") from error
+        found = content if isinstance(content, list) else [content]
+        if not all(isinstance(record, dict) for record in found):
+            raise DamagedFile(f"'{path}' holds something else than records")
+        records += found
     return records
 
 
@@ -78,13 +85,21 @@ def planner_table(records: Sequence[Record]) -> Table:
                 record["split"],
                 str(record["length"]),
                 f"{theirs.reward:.2f} ({theirs.success:.1%})" if theirs else NOTHING,
-                f"{record['reward']['mean']:.2f} ±{record['reward']['stderr']:.2f}",
+                with_error(record["reward"], 2),
                 f"{record['success']['mean']:.1%}",
                 f"{record['steps']['mean']:.1f}",
                 f"{record['episodes']:,}",
             )
         )
     return Table(headings, tuple(rows), words=3)
+
+
+def with_error(measured: dict[str, float | None], digits: int, scale: float = 1.0) -> str:
+    """A mean with its standard error, if there is one: of a single episode there is none."""
+    mean, error = measured["mean"], measured["stderr"]
+    assert mean is not None
+    shown = f"{mean * scale:.{digits}f}"
+    return shown if error is None else f"{shown} ±{error * scale:.{digits}f}"
 
 
 def percent(measured: dict[str, float | None]) -> str:
