@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from errands.agents.load import load
 from errands.config import SkillTraining, Stage
@@ -228,6 +229,18 @@ def test_a_damaged_checkpoint_is_told_and_the_previous_one_used(
     assert_same(trainer, uninterrupted[0])
     frames = [line["frames"] for line in lines_of(tmp_path)]
     assert frames == [k * ITERATION for k in range(1, LENGTH + 1)]  # none of them twice
+
+
+def test_tensorboard_shows_the_frames_of_the_log(tmp_path: Path) -> None:
+    """After a crash it forgets what came after the checkpoint, too."""
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, on_report=stop_after(4))
+    os.replace(tmp_path / PREVIOUS, tmp_path / RESUME)
+    run(tmp_path)
+    board = EventAccumulator(str(tmp_path)).Reload()
+    shown = [event.step for event in board.Scalars("rollout/success")]
+    assert shown == [k * ITERATION for k in range(1, LENGTH + 1)]
+    assert shown == [line["frames"] for line in lines_of(tmp_path)]
 
 
 def test_two_damaged_checkpoints_stop_the_run_and_leave_it_alone(tmp_path: Path) -> None:

@@ -101,7 +101,9 @@ class Journal:
         self._folder = folder
         self._trainer = trainer
         self._is_first = distributed.rank() == 0
-        self._board = SummaryWriter(str(folder)) if self._is_first else None
+        # TensorBoard, too, forgets what was written after the checkpoint that the run goes on from.
+        forgotten = trainer.frames + 1
+        self._board = SummaryWriter(str(folder), purge_step=forgotten) if self._is_first else None
         self._saved_at = self._written_at = time.monotonic()
         self._saved_frames = trainer.frames
 
