@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 import torch
 
 from errands import config
 from errands.cli import main
+from errands.commands.train import choose_device
 from errands.learning.checkpoint import PREVIOUS, RESUME
 from errands.stages import journal
 from errands.stages.skill import SkillTrainer
@@ -34,9 +36,10 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def threads() -> Any:
-    before = torch.get_num_threads()
+    before = torch.get_num_threads(), numba.get_num_threads()
     yield
-    torch.set_num_threads(before)
+    torch.set_num_threads(before[0])
+    numba.set_num_threads(before[1])
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -110,6 +113,15 @@ def test_trains_tells_and_leaves_an_agent(
     agent = json.loads((folder / "agent.json").read_text())
     assert agent["training"]["seed"] == 3
     assert agent["training"]["analogy"] is False
+
+
+def test_threads_are_those_of_the_network_and_of_the_worlds(threads: None) -> None:
+    """Of which Numba has no more than it started with."""
+    most = numba.get_num_threads()
+    for wanted in (most + 1, 1):
+        choose_device("cpu", wanted)
+        assert torch.get_num_threads() == wanted
+        assert numba.get_num_threads() == min(wanted, most)
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(

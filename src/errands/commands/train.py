@@ -30,7 +30,7 @@ class _Run:
     device: str = "cpu"
     """Where the network computes: cpu, cuda, cuda:1, ..."""
     threads: int = 0
-    """Threads to compute with; 0 takes what PyTorch chooses."""
+    """Threads for the network and for the worlds; 0 takes what PyTorch and Numba choose."""
 
     def prepare(self) -> None:
         """Find what is wrong with the options before anything is made, and choose the device."""
@@ -164,12 +164,14 @@ def check_run(out: Path, seed: int, threads: int) -> None:
 
 
 def choose_device(device: str, threads: int) -> None:
+    import numba
     import torch
 
     from errands.commands.device import check_device
 
     if threads:
         torch.set_num_threads(threads)
+        numba.set_num_threads(min(threads, numba.get_num_threads()))  # it starts with its most
     check_device(device)
 
 
