@@ -107,9 +107,11 @@ def test_trains_tells_and_leaves_an_agent(
     assert main([*TRAIN, *options, "--out", str(folder)]) == 0
     asked = {"analogy": False, "teacher": "planner", "seed": 3}
     assert small_and_quick == [("grid", "object-dependent", "debug", asked)]
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"done: {LENGTH * ITERATION:,} frames" in said
-    assert "best validation success" in said
+    *looks, last = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in looks] == ["distill", "finetune", "finetune"]
+    assert all("  validation " in line for line in looks)
+    assert last.startswith(f"done: {LENGTH * ITERATION:,} frames")
+    assert "best validation success" in last
     agent = json.loads((folder / "agent.json").read_text())
     assert agent["training"]["seed"] == 3
     assert agent["training"]["analogy"] is False

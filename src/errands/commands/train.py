@@ -181,7 +181,10 @@ def run_training(
     out: Path,
     tell: "Callable[[Report], str]",
 ) -> None:
-    """Train with a progress bar; `tell` puts the agent's own numbers into it."""
+    """Train with a progress bar, or with a line at each validation where there is no terminal.
+
+    `tell` puts the agent's own numbers into them.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -192,10 +195,15 @@ def run_training(
     console = Console(stderr=True, quiet=not is_first)
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}")
     # A run that is refused leaves its one line alone, so nothing stays until the first report.
-    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    bar = Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
     task = bar.add_task("starting", total=None, told="")
-    if console.is_terminal:
-        bar.start()
+    bar.start()
     last_validation = ""
 
     def say(text: str) -> None:  # folders may hold what looks like markup
@@ -204,18 +212,17 @@ def run_training(
     def show(trainer: "Trainer", report: "Report") -> None:
         nonlocal last_validation
         bar.live.transient = False
-        bar.start()
         if report.validation:
             last_validation = f"  validation {report.validation['success']:.1%}"
         rate = trainer.frames / max(trainer.seconds, 1e-9)
-        bar.update(
-            task,
-            description=report.stage,
-            total=trainer.total_frames,
-            completed=report.frames,
-            told=f"{report.frames / 1e6:.2f}M frames, {rate:,.0f}/s  {tell(report)}  "
-            f"loss {sum(report.losses.values()):.3f}{last_validation}",
+        told = (
+            f"{report.frames / 1e6:.2f}M frames, {rate:,.0f}/s  {tell(report)}  "
+            f"loss {sum(report.losses.values()):.3f}{last_validation}"
         )
+        frames, total = report.frames, trainer.total_frames
+        bar.update(task, description=report.stage, total=total, completed=frames, told=told)
+        if report.validation and not console.is_terminal:
+            say(f"{report.stage}  {told}")
 
     try:
         trainer = train(make_trainer, training, out, on_report=show, on_message=say)
