@@ -1,5 +1,6 @@
 """The command line as a whole: help, wrong input in one line, exit codes, interruption."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import errands
 from errands import cli
 from errands.cli import main
+from errands.evaluation.episodes import AGENTS
 from twins.terminal import started
 
 COMMAND = [sys.executable, "-c", "import sys; from errands.cli import main; sys.exit(main())"]
@@ -48,6 +50,13 @@ print(sorted({"numba", "torch", "errands.worlds.vector"} & set(sys.modules)))
 def test_every_command_teaches_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == 0
     assert f"\nexamples\n  errands {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["run", "evaluate instructions"])
+def test_help_names_every_agent(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*name.split(), "--help"]) == 0
+    listed = capsys.readouterr().out.split("Who acts: ")[1].split("state.")[0]
+    assert set(AGENTS) <= set(re.findall(r"[\w-]+", listed))
 
 
 def test_help_of_a_shared_word_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,8 +40,8 @@ class EvaluateInstructions:
     agent: Annotated[
         str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="(default: near-optimal)")
     ] = None
-    """Who acts: dynamic, short, long, flat or dynamic-no-analogy, where they are shipped; or
-    near-optimal or shortest-path, planners that see the whole state."""
+    """Who acts: dynamic, short, long, flat, dynamic-no-analogy or dynamic-soft, where they are
+    shipped; or near-optimal or shortest-path, planners that see the whole state."""
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """The folder of one's own run (errands train meta), instead of a shipped agent."""
     soft: bool = False
