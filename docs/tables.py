@@ -18,7 +18,7 @@ from errands.evaluation.errata import deviation_table, preset_table
 from errands.evaluation.list_tables import COLUMNS, ORDER, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
-from errands.worlds.planner import NEAR_OPTIMAL, PLANNERS
+from errands.worlds.planner import NEAR_OPTIMAL
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SPLITS = ("train", "seen", "unseen")
@@ -65,7 +65,7 @@ def yardsticks(world: str, *, short: bool = False) -> str:
         if record["world"] == world
         and (not short or record["split"] == "train" or record["length"] == 20)
     ]
-    order = PLANNERS.index, SPLITS.index
+    order = ORDER.index, SPLITS.index
     records.sort(key=lambda r: (order[0](r["agent"]), order[1](r["split"]), r["length"]))
     rows = []
     for record in records:

@@ -8,9 +8,10 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-from errands.evaluation.episodes import PLANNERS, agent_named
+from errands.evaluation.episodes import agent_named
 from errands.watch.choices import Cast
 from errands.watch.server import address, build_server, create_app, listen_on
+from errands.worlds.planner import PLANNERS
 from twins.thinker import Thinker
 
 PATIENCE = 300  # seconds: no test waits so long, unless something is wrong

@@ -17,9 +17,9 @@ from errands.agents.layers import (
     scaled_pixels,
     window_cells,
 )
+from errands.language.splits import MOST_REPEATS
 
 Memory = tuple[Tensor, ...]  # what a skill carries from step to step, (B, ...) each
-MOST_REPEATS = 7
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "none": lambda x: x,

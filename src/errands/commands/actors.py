@@ -39,7 +39,8 @@ def choose_actor(
 
     `soft` asks for soft updates from an agent that learned hard ones last.
     """
-    from errands.evaluation.episodes import PLANNERS, agent_named
+    from errands.evaluation.episodes import agent_named
+    from errands.worlds.planner import PLANNERS
 
     if weights is not None:
         return _from_run(world, agent, weights, soft=soft)

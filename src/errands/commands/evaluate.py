@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
-from errands.commands.problem import Problem, check_range, check_seed, parse_lengths
+from errands.commands.problem import (
+    MOST_EPISODES,
+    Problem,
+    check_range,
+    check_seed,
+    parse_lengths,
+)
 from errands.language.instruction import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 DEFAULT_LENGTH = 4
-MOST_EPISODES = 10_000_000
 
 
 @dataclass(frozen=True)

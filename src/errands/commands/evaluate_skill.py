@@ -7,9 +7,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
-from errands.commands.problem import Problem, check_range, check_seed
-
-MOST_EPISODES = 10_000_000
+from errands.commands.problem import MOST_EPISODES, Problem, check_range, check_seed
 
 
 @dataclass(frozen=True)

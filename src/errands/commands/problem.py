@@ -3,7 +3,7 @@
 from errands.language.instruction import MAX_INSTRUCTIONS, InstructionError, parse_instructions
 from errands.language.vocabulary import Vocabulary
 
-MOST_STEPS = 10_000_000
+MOST_STEPS = MOST_EPISODES = 10_000_000
 SEEDS = 2**32  # that a user can name: an offset into the test seeds, errands.seeds
 
 

@@ -22,7 +22,7 @@ from errands.seeds import TEST_SEEDS
 from errands.worlds.block import BlockAction
 from errands.worlds.grid import GridAction
 from errands.worlds.gym import instruction_worlds
-from errands.worlds.planner import NEAR_OPTIMAL, SHORTEST_PATH, first_optimal
+from errands.worlds.planner import PLANNERS, first_optimal
 from errands.worlds.spec import NOTHING
 from errands.worlds.vector import EpisodeStatistics, Worlds
 
@@ -62,7 +62,6 @@ def _trained(name: str, worlds: Worlds) -> Policy:
     return HierarchyPolicy(agent, soft=bool(agent.description.get("soft")))
 
 
-PLANNERS = (NEAR_OPTIMAL, SHORTEST_PATH)
 TRAINED = ("dynamic", "short", "long", "flat", "dynamic-no-analogy", "dynamic-soft")
 
 # Every agent that can be named: a function that makes its policy, with a fresh memory, for a batch.

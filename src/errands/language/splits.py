@@ -24,6 +24,7 @@ INSTRUCTION_SPLITS = ("train", "seen", "unseen", "validation")
 
 # Scenario inter-extrapolation: C = {1, ..., 7}, of which {1, 3, 5} are trained.
 COUNTS = (1, 2, 3, 4, 5, 6, 7)
+MOST_REPEATS = COUNTS[-1]
 TRAINED_COUNTS = (1, 3, 5)
 
 _ACTIONS = ("visit", "pick up", "transform")

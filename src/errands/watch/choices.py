@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 import errands
-from errands.evaluation.episodes import PLANNERS, Policy, action_name, agent_named, run_episodes
+from errands.evaluation.episodes import Policy, action_name, agent_named, run_episodes
 from errands.language.instruction import Instruction
 from errands.language.splits import instructions
 from errands.seeds import TEST_SEEDS
 from errands.watch.protocol import Agent, Hello, Item, Refused, World
 from errands.worlds.film import mp4_encoder
 from errands.worlds.gym import instruction_worlds, listed
-from errands.worlds.planner import NEAR_OPTIMAL
+from errands.worlds.planner import NEAR_OPTIMAL, PLANNERS
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds
 

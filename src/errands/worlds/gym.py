@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from errands.language.instruction import Instruction, parse_instructions
+from errands.language.splits import MOST_REPEATS
 from errands.language.vocabulary import VERBS
 from errands.worlds.art import load_art
 from errands.worlds.draw import ansi, side_by_side, top_down
@@ -31,7 +32,6 @@ from errands.worlds.vector import (
 
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
-MOST_REPEATS = 7  # the largest count of a subtask (paper, inter/extrapolation)
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 8}
 
 

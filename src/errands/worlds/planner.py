@@ -25,8 +25,8 @@ from errands.worlds.state import TARGET, VERB, World
 UNREACHABLE = np.int32(1 << 20)
 ALL_WAYS = 4  # of moving in the block world: turn left, turn right, walk forward, walk backward
 FACING = 3  # the same without walking backward
-SHORTEST_PATH, NEAR_OPTIMAL = "shortest-path", "near-optimal"
-PLANNERS = (SHORTEST_PATH, NEAR_OPTIMAL)
+NEAR_OPTIMAL, SHORTEST_PATH = "near-optimal", "shortest-path"
+PLANNERS = (NEAR_OPTIMAL, SHORTEST_PATH)  # in the order in which they are offered
 
 
 class Plan(NamedTuple):
