@@ -22,10 +22,10 @@ def test_failure_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "result.json"
     path.write_text("old")
 
-    def broken(self: Path, target: Path) -> Path:
+    def broken(*_: Path) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr(Path, "replace", broken)
+    monkeypatch.setattr(os, "replace", broken)
     with pytest.raises(OSError, match="no space"):
         write_json(path, {"new": 1})
     assert path.read_text() == "old"

@@ -78,26 +78,6 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize("moment", ["fsync", "replace"])
-def test_a_crash_while_writing_leaves_the_old_file(
-    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "deep" / "file"
-    checkpoint.write_atomically(path, b"old")
-
-    def crash(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, moment, crash)
-    with pytest.raises(KeyboardInterrupt):
-        checkpoint.write_atomically(path, b"new and longer")
-    assert path.read_bytes() == b"old"
-    monkeypatch.undo()
-    checkpoint.write_atomically(path, b"new")
-    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
-    assert path.read_bytes() == b"new"
-
-
 def test_resume_gives_back_what_was_saved(tmp_path: Path) -> None:
     assert checkpoint.load_resume(tmp_path) is None
     saved_twice(tmp_path)

@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and refused before the work, not after it."""
+"""Files that commands write: refused before the work, not after it."""
 
 import json
 import os
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from errands.commands.problem import Problem
+from errands.files import write_atomically
 
 STANDARD_OUTPUT = Path("-")
 DEVICE_FOLDERS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
@@ -36,10 +37,4 @@ def write_json(path: Path, content: Any) -> None:
         sys.stdout.flush()
         return
     check_writable("the result", path)
-    path = path.resolve()  # a link stays a link
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_atomically(path.resolve(), text.encode())  # a link stays a link

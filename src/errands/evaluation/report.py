@@ -7,7 +7,7 @@ from errands.evaluation import errata, figures, list_figures, list_tables
 from errands.evaluation.document import Figure, Heading, Paragraph, Part, to_html, to_markdown
 from errands.evaluation.tables import Record, planner_table, read_records, skill_table
 from errands.evaluation.timeline import EPISODES, NEAR, record
-from errands.learning.checkpoint import write_atomically
+from errands.files import write_atomically
 from errands.worlds.spec import WORLDS
 
 TITLE = "Results"

@@ -17,23 +17,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from errands.files import write_atomically
+
 WEIGHTS, AGENT = "weights.safetensors", "agent.json"
 RESUME, PREVIOUS = "resume.safetensors", "resume.previous.safetensors"
 
 
 class DamagedFile(Exception):
     """A file that cannot be read back; the message is one line."""
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the file, then take its place: a reader never meets half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 def write_json(path: Path, content: Any) -> None:

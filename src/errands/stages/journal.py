@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from torch.utils.tensorboard import SummaryWriter
 
 from errands.config import Training
+from errands.files import write_atomically
 from errands.learning import checkpoint, distributed
 from errands.stages.trainer import Report, Trainer
 
@@ -182,7 +183,7 @@ def _forget_lines_after(path: Path, frames: int) -> None:
                 kept.append(line + "\n")
         except (ValueError, KeyError, TypeError):
             continue  # cut short by a power cut
-    checkpoint.write_atomically(path, "".join(kept).encode())
+    write_atomically(path, "".join(kept).encode())
 
 
 def _rounded(value: Any) -> Any:

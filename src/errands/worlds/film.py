@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from errands.files import replacing
 from errands.worlds.draw import BACKDROP, Colour, Picture
 
 LAST_FRAME = 1000  # milliseconds that the end stays in sight before the film starts again
@@ -66,8 +67,7 @@ def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
     pictures, path = _checked(frames, path, fps)
     images = _with_shared_palette(pictures)
     durations = [max(SHORTEST_FRAME, round(1000 / fps))] * (len(images) - 1) + [LAST_FRAME]
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
+    with replacing(path) as unfinished:
         images[0].save(
             unfinished,
             format="GIF",
@@ -77,9 +77,6 @@ def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
             loop=0,
             optimize=True,  # leaves out what did not change since the frame before
         )
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def mp4_encoder() -> str | None:
@@ -94,16 +91,15 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
         raise ValueError("an MP4 needs ffmpeg, which is not installed; save a GIF instead")
     pictures, path = _checked(frames, path, fps)
     height, width, _ = pictures[0].shape
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     # Players want even sides, and colours in the one format that all of them know.
     shape = "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p"
     command = [encoder, "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width}x{height}", "-framerate", str(fps), "-i", "-", "-vf", shape]
-    command += ["-movflags", "+faststart", "-f", "mp4", "-y", str(unfinished)]
+    command += ["-movflags", "+faststart", "-f", "mp4", "-y"]
     held = [pictures[-1]] * max(0, round(fps * LAST_FRAME / 1000) - 1)
-    try:
+    with replacing(path) as unfinished:
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=pipe, stderr=pipe) as running:
+        with subprocess.Popen([*command, str(unfinished)], stdin=pipe, stderr=pipe) as running:
             assert running.stdin is not None
             with contextlib.suppress(BrokenPipeError):  # it gave up, and says below why
                 for frame in (*pictures, *held):
@@ -112,9 +108,6 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
         if running.returncode:
             reasons = said.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
             raise ValueError(f"ffmpeg failed: {reasons[-1]}")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _checked(
