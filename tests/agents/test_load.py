@@ -181,11 +181,11 @@ def test_skills_go_by_name_or_by_folder(
     save(tmp_path / "runs" / "mine", mine)
     monkeypatch.chdir(tmp_path)
     for folder in ("runs/mine", str(tmp_path / "runs" / "mine"), Path("runs/mine")):
-        assert agents.load_skill(folder).network == mine
-    assert agents.load_skill("grid/skill-independent").network == SMALL
+        assert agents.load_skill(folder).skill.network == mine
+    assert agents.load_skill("grid/skill-independent").skill.network == SMALL
     save(tmp_path / "elsewhere" / "grid" / "skill-independent", mine)
     monkeypatch.chdir(tmp_path / "elsewhere")  # a folder of that name does not hide the shipped one
-    assert agents.load_skill("grid/skill-independent").network == SMALL
+    assert agents.load_skill("grid/skill-independent").skill.network == SMALL
     for missing in ("runs/yours", "", "grid"):
         with pytest.raises(ValueError, match="is shipped"):
             agents.load_skill(missing)

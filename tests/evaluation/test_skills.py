@@ -205,5 +205,5 @@ def test_a_shipped_skill_does_what_it_never_saw(world: str, scenario: str, enoug
     """Small, with seeds apart from those of the results; the large one is in results/skills."""
     name = f"{world}/skill-{scenario}"
     test = SkillTest(name, world, scenario, "unseen", episodes=200, seed=10**6)
-    measured = evaluate_skill(load_skill(test.agent), test)
+    measured = evaluate_skill(load_skill(test.agent).skill, test)
     assert measured["success"]["mean"] > enough

@@ -1,5 +1,6 @@
 """Learning to execute lists: three stages in order, their worlds, and going on exactly."""
 
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from errands.agents.load import load, load_hierarchy
+from errands.agents.load import TrainedAgent, load, load_hierarchy
 from errands.agents.meta import MetaController
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.config import MetaAgent, MetaTraining, Preset, World, meta_training
@@ -414,6 +415,26 @@ def test_what_is_kept_says_how_it_was_validated(tmp_path: Path) -> None:
     again = load(tmp_path)
     assert isinstance(again.meta, MetaController)
     assert again.meta.network == training.network
+
+
+def test_an_own_skill_is_kept_with_the_agent(tmp_path: Path, block_skill: str) -> None:
+    own = tmp_path / "my-skill"
+    shutil.copytree(block_skill, own)
+    trainer = MetaTrainer(tiny_meta("block", skill=str(own)))
+    shutil.rmtree(own)  # moved, or trained on
+    trainer.save_agent(tmp_path / "run", {"success": 0.5})
+    (tmp_path / "run").rename(tmp_path / "elsewhere")
+    agent = load(tmp_path / "elsewhere")
+    assert isinstance(agent, TrainedAgent)
+    assert agent.description["validation"] == {"success": 0.5}
+    assert agent.skill is not None
+    assert trainer.skill is not None
+    for mine, theirs in zip(agent.skill.parameters(), trainer.skill.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_flat_names_no_skill() -> None:
+    assert MetaTrainer(tiny_meta(agent="flat")).description()["skill"] is None
 
 
 # Presets

@@ -12,6 +12,7 @@ from errands.language.vocabulary import suggest
 from errands.learning.checkpoint import AGENT, DamagedFile, load_agent
 
 PRETRAINED = Path(str(files("errands"))) / "pretrained"
+OWN_SKILL = "skill"  # folder of an agent's own skill, in the agent's folder
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
         if description["kind"] == "meta":
             meta = MetaController(MetaNetwork(**description["network"]))
             meta.load_state_dict(weights)
-            commanded = None if meta.network.flat else load_skill(description["skill"], device)
+            commanded = None if meta.network.flat else _commanded(folder, description, device)
             return TrainedAgent(meta.to(device).eval(), commanded, description)
         raise ValueError(f"it is a {description['kind']}, neither a skill nor a meta controller")
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -78,14 +79,20 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
         raise DamagedFile(f"the agent in '{folder}' cannot be rebuilt: {reason}") from error
 
 
-def load_skill(name: str | Path, device: str = "cpu") -> Skill:
+def _commanded(folder: Path, description: dict[str, Any], device: str) -> Skill:
+    """The skill of the agent in that folder: a shipped one, or one that is kept beside it."""
+    name = description["skill"]
+    return load_skill(folder / OWN_SKILL if name == OWN_SKILL else name, device).skill
+
+
+def load_skill(name: str | Path, device: str = "cpu") -> TrainedSkill:
     """The skill of that name, or in that folder, which may be text: it can come from a command."""
     if name not in shipped_agents() and (Path(name) / AGENT).is_file():
         name = Path(name)
     found = load(name, device)
     if not isinstance(found, TrainedSkill):
         raise ValueError(f"'{name}' is not a skill")
-    return found.skill
+    return found
 
 
 def load_hierarchy(name: str | Path, device: str = "cpu") -> TrainedAgent:

@@ -151,7 +151,7 @@ def check_skill(training: "MetaTraining") -> None:
     if training.network.flat:
         return
     try:
-        Hierarchy(MetaController(training.network), load_skill(training.skill))
+        Hierarchy(MetaController(training.network), load_skill(training.skill).skill)
     except (ValueError, DamagedFile) as error:
         raise Problem(f"--skill {training.skill} cannot be used: {error}") from None
 

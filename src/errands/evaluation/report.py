@@ -124,7 +124,7 @@ def _skills(records: list[Record], results: Path, out: Path) -> list[Part]:
     if records:
         parts += [_paragraph(SKILLS), skill_table(records)]
     if "grid/skill-independent" in shipped_agents():
-        skill = load_skill("grid/skill-independent")
+        skill = load_skill("grid/skill-independent").skill
         figures.value_maps(skill, out / "figures" / "values.png")
         figures.embedding(skill, "grid", out / "figures" / "embedding.png")
         parts.append(Figure("figures/values.png", "What the critic expects of unseen subtasks"))

@@ -114,8 +114,7 @@ class Journal:
         now = time.monotonic()
         if report.validation and report.validation["success"] >= self._trainer.best:
             self._trainer.best = report.validation["success"]
-            description = self._trainer.description() | {"validation": report.validation}
-            checkpoint.save_agent(self._folder, self._trainer.average, description)
+            self._trainer.save_agent(self._folder, report.validation)
         if report.validation or now - self._written_at >= SECONDS_BETWEEN_LINES:
             self._write_line(report)
             self._written_at = now

@@ -1,20 +1,21 @@
 """Learning to execute lists: soft and forgiving, soft, hard, as one run that can stop and go on."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from errands.agents.hierarchy import Hierarchy
-from errands.agents.load import load_skill
+from errands.agents.load import OWN_SKILL, load_skill, shipped_agents
 from errands.agents.meta import Decision, MetaController, MetaInput, MetaState, Thought
 from errands.config import MetaStage, MetaTraining
 from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
-from errands.learning import distributed, losses
+from errands.learning import checkpoint, distributed, losses
 from errands.learning.advantages import advantages_and_returns
 from errands.learning.curriculum import SMALLEST, EventCurriculum, ListCurriculum
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
@@ -92,7 +93,8 @@ class MetaTrainer(Trainer):
         torch.manual_seed(training.seed)
         analogies = tasks.analogies(self.spec, "independent")
         super().__init__(training, MetaController(training.network), device, analogies)
-        self.skill = None if training.network.flat else load_skill(training.skill, device)
+        self._commanded = None if training.network.flat else load_skill(training.skill, device)
+        self.skill = self._commanded.skill if self._commanded else None
         self.hierarchy = Hierarchy(self.meta, self.skill)
         self.curriculum = ListCurriculum(training.longest)
         self.events = EventCurriculum()
@@ -233,8 +235,21 @@ class MetaTrainer(Trainer):
 
     def description(self) -> dict[str, Any]:
         network = asdict(self.training.network)
-        kind = {"kind": "meta", "network": network, "skill": self.training.skill}
+        skill = self.training.skill if self._commanded else None
+        kind = {"kind": "meta", "network": network, "skill": OWN_SKILL if self._is_own else skill}
         return kind | {"soft": self.soft} | super().description()
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the skill comes from a run of one's own, which may move or go on learning."""
+        return self._commanded is not None and self.training.skill not in shipped_agents()
+
+    def save_agent(self, folder: Path, validation: Mapping[str, float]) -> None:
+        """With an own skill as it is now: the agent needs that one, wherever it is taken."""
+        if self._commanded and self._is_own:
+            commanded = self._commanded
+            checkpoint.save_agent(folder / OWN_SKILL, commanded.skill, commanded.description)
+        super().save_agent(folder, validation)
 
     def own_facts(self) -> dict[str, Any]:
         return {"begun": self.begun, "events": self.events.facts()}

@@ -114,6 +114,11 @@ class Trainer:
             "seconds": round(self.seconds, 1),
         }
 
+    def save_agent(self, folder: Path, validation: Mapping[str, float]) -> None:
+        """The agent as it is now, and what the validation said of it."""
+        description = self.description() | {"validation": dict(validation)}
+        checkpoint.save_agent(folder, self.average, description)
+
     def save(self, folder: Path) -> None:
         """All that is needed to go on from exactly here."""
         parts = {
