@@ -152,6 +152,7 @@ def skill_training(
             minibatch=128,
             distill=Stage(10_000 * 128 * 16, 1e-3, 1e-3),
             finetune=Stage(10_000 * 128 * 16, 1e-4, 1e-4, entropy=0.01),
+            guided=0.0,
             termination=0.1,
             positive_weight=1.0,
             averaging=0.0,
@@ -175,6 +176,16 @@ def skill_training(
             finetune=Stage(10_000, 2e-4, 2e-4),
             validate_every=20_000,
             validation_episodes=64,
+        )
+    if teacher == "rl" and preset == "fast":
+        # Each teacher has habits of its own. Distilled for long, they become the student's, and
+        # unseen subtasks suffer: here teachers give a start, and rewards do the rest.
+        frames = base.distill.frames + base.finetune.frames
+        base = replace(
+            base,
+            distill=replace(base.distill, frames=frames // 12),
+            finetune=Stage(5 * frames // 4, 5e-4, 2e-5, entropy=0.02),
+            epochs=2,
         )
     if teacher == "none":
         # All frames go to actor-critic, which then has to explore for itself.
