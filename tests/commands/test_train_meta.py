@@ -50,7 +50,8 @@ def test_trains_with_the_skill_of_a_folder_and_goes_on(
     said = " ".join(capsys.readouterr().err.split())
     assert f"done: {6 * ITERATION:,} frames" in said
     agent = json.loads((tmp_path / "run" / "agent.json").read_text())
-    assert (agent["kind"], agent["skill"]) == ("meta", skill)
+    assert (agent["kind"], agent["skill"]) == ("meta", "skill")
+    assert (tmp_path / "run" / "skill" / "weights.safetensors").exists()
     assert command.execute() == 0
     assert f"going on from frame {6 * ITERATION:,}" in capsys.readouterr().err
 
