@@ -53,6 +53,8 @@ class Trainer:
         self.device = torch.device(device)
         self.model = model.to(self.device)
         self.average = copy.deepcopy(self.model).eval()  # what is validated and shipped
+        self._weights: list[Tensor] = list(self.model.parameters())
+        self._means: list[Tensor] = list(self.average.parameters())
         self.optimizer = _optimizer(training, self.model)
         self.analogy = AnalogyLoss(analogies, training.analogies)
         rank_seed = training_seed(training.seed, distributed.rank())
@@ -92,14 +94,12 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(torch.stack(list(terms.values())).sum())
         distributed.average_gradients(self.model)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.gradient_norm)
+        torch.nn.utils.clip_grad_norm_(self._weights, self.training.gradient_norm)
         self.optimizer.step()
         # The running mean moves on; early in a run it forgets faster.
         decay = min(self.training.averaging, 1.0 - 1.0 / (1.0 + self.iteration))
         with torch.no_grad():
-            pairs = zip(self.average.parameters(), self.model.parameters(), strict=True)
-            for mean, newest in pairs:
-                mean.lerp_(newest, 1.0 - decay)
+            torch._foreach_lerp_(self._means, self._weights, 1.0 - decay)
         return {key: float(value.detach()) for key, value in terms.items()}
 
     def is_time_to_validate(self) -> bool:
