@@ -186,16 +186,13 @@ def benchmark() -> Record:
 
 
 def speed() -> str:
+    columns = "batch", "steps_per_second", "nanoseconds_per_step", "nanoseconds_on_one_core"
     rows = [
-        [
-            item["world"],
-            f"{item['batch']:,}",
-            f"{item['steps_per_second']:,.0f}",
-            f"{item['nanoseconds_per_step']:,.0f}",
-        ]
+        [item["world"], *(f"{item[column]:,.0f}" for column in columns)]
         for item in benchmark()["worlds"]
     ]
-    text = table(["world", "worlds a batch", "steps a second", "ns a step"], rows)
+    headings = ["world", "worlds a batch", "steps a second", "ns a step", "ns on one core"]
+    text = table(headings, rows)
     return text if rows else f"{text}\n\n{missing(HOW_TO_MEASURE)}"
 
 
