@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from errands.agents.load import PRETRAINED, shipped_agents
+from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage, meta_training, skill_training
 from errands.evaluation import published
 from errands.evaluation.errata import deviation_table, preset_table
@@ -186,9 +187,8 @@ def benchmark() -> Record:
 
 
 def speed() -> str:
-    columns = "batch", "steps_per_second", "nanoseconds_per_step", "nanoseconds_on_one_core"
     rows = [
-        [item["world"], *(f"{item[column]:,.0f}" for column in columns)]
+        [item["world"], *(f"{item[column]:,.0f}" for column in MEASURED)]
         for item in benchmark()["worlds"]
     ]
     headings = ["world", "worlds a batch", "steps a second", "ns a step", "ns on one core"]

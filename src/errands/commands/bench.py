@@ -12,6 +12,7 @@ from errands.commands.problem import check_range
 
 BATCHES = (64, 256, 1024, 4096, 16384)
 BESIDE_PEERS = 1024  # the batch that peers are compared with, as large as the largest peer's
+MEASURED = "batch", "steps_per_second", "nanoseconds_per_step", "nanoseconds_on_one_core"
 ACTION_DRAWS = 16  # random actions are drawn before the clock starts
 
 
@@ -133,8 +134,7 @@ def _print_tables(speeds: list[dict[str, Any]], others: list[dict[str, Any]], co
     for heading in ("world", "batch", "steps/s", "ns a step", "on one core"):
         table.add_column(heading, justify="left" if heading == "world" else "right")
     for speed in speeds:
-        columns = "batch", "steps_per_second", "nanoseconds_per_step", "nanoseconds_on_one_core"
-        table.add_row(speed["world"], *(f"{speed[column]:,.0f}" for column in columns))
+        table.add_row(speed["world"], *(f"{speed[column]:,.0f}" for column in MEASURED))
     console.print(table)
     if not others:
         return

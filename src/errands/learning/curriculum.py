@@ -12,13 +12,18 @@ ENOUGH = 0.5  # share of events used, at which they happen as often as in the wo
 MEMORY = 4  # batches that it is a mean of [O]
 
 
+def smallest_size(full: Setting) -> int:
+    """The map size that a curriculum begins with."""
+    return min(SMALLEST, full.sizes[0])
+
+
 class Curriculum:
     """Which sizes are drawn from: 7 alone at first, then 7..8, and so on to all of them."""
 
     def __init__(self, full: Setting, *, enabled: bool = True) -> None:
         self._full = full
         self._enabled = enabled
-        self._smallest = min(SMALLEST, full.sizes[0])
+        self._smallest = smallest_size(full)
         self.largest = self._smallest if enabled else full.sizes[1]
         self._good_batches = 0
 

@@ -17,7 +17,7 @@ from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
 from errands.learning import checkpoint, distributed, losses
 from errands.learning.advantages import advantages_and_returns
-from errands.learning.curriculum import SMALLEST, EventCurriculum, ListCurriculum
+from errands.learning.curriculum import EventCurriculum, ListCurriculum, smallest_size
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages import tasks
@@ -93,8 +93,10 @@ class MetaTrainer(Trainer):
         torch.manual_seed(training.seed)
         analogies = tasks.analogies(self.spec, "independent")
         super().__init__(training, MetaController(training.network), device, analogies)
-        self._commanded = None if training.network.flat else load_skill(training.skill, device)
-        self.skill = self._commanded.skill if self._commanded else None
+        found = None if training.network.flat else load_skill(training.skill, device)
+        self.skill = found.skill if found else None
+        # One's own may move or go on learning: it is kept with the agent, as it is now.
+        self._own_skill = None if training.skill in shipped_agents() else found
         self.hierarchy = Hierarchy(self.meta, self.skill)
         self.curriculum = ListCurriculum(training.longest)
         self.events = EventCurriculum()
@@ -146,7 +148,7 @@ class MetaTrainer(Trainer):
         setting = self.spec.forgiving if stage.forgiving else self.spec.lists
         if not stage.curriculum:
             return setting
-        smallest = min(SMALLEST, setting.sizes[0])
+        smallest = smallest_size(setting)
         largest = smallest + round(self.curriculum.growth * (setting.sizes[1] - smallest))
         return replace(setting, sizes=(smallest, largest))
 
@@ -162,8 +164,7 @@ class MetaTrainer(Trainer):
         self.meta.train()
         steps = list(self._updates(frames, stage, share))
         self.iteration += 1
-        success = distributed.mean(statistics.success)
-        longer = stage.curriculum and self.curriculum.learn(success)
+        longer = stage.curriculum and self.curriculum.learn(distributed.mean(statistics.success))
         if self._next_stage() or longer:
             self._change_worlds()
         self.events.learn(distributed.mean(statistics.caught))
@@ -235,20 +236,15 @@ class MetaTrainer(Trainer):
 
     def description(self) -> dict[str, Any]:
         network = asdict(self.training.network)
-        skill = self.training.skill if self._commanded else None
-        kind = {"kind": "meta", "network": network, "skill": OWN_SKILL if self._is_own else skill}
+        shipped = self.training.skill if self.skill else None
+        skill = OWN_SKILL if self._own_skill else shipped
+        kind = {"kind": "meta", "network": network, "skill": skill}
         return kind | {"soft": self.soft} | super().description()
 
-    @property
-    def _is_own(self) -> bool:
-        """Whether the skill comes from a run of one's own, which may move or go on learning."""
-        return self._commanded is not None and self.training.skill not in shipped_agents()
-
     def save_agent(self, folder: Path, validation: Mapping[str, float]) -> None:
-        """With an own skill as it is now: the agent needs that one, wherever it is taken."""
-        if self._commanded and self._is_own:
-            commanded = self._commanded
-            checkpoint.save_agent(folder / OWN_SKILL, commanded.skill, commanded.description)
+        """The agent, with its skill beside it if that is one's own."""
+        if own := self._own_skill:
+            checkpoint.save_agent(folder / OWN_SKILL, own.skill, own.description)
         super().save_agent(folder, validation)
 
     def own_facts(self) -> dict[str, Any]:

@@ -115,8 +115,8 @@ class SkillTrainer(Trainer):
         )
         self.skill.train()
         steps = list(self._updates(frames, distilling, stage.entropy_weight(share)))
-        success = distributed.mean(statistics.success)
-        if self.training.curriculum and self.curriculum.learn(success):
+        grows = self.training.curriculum
+        if grows and self.curriculum.learn(distributed.mean(statistics.success)):
             self.rollout.worlds.change_setting(self.curriculum.setting)
         self.iteration += 1
         validation = self._validate() if self.is_time_to_validate() else None
