@@ -252,6 +252,10 @@ def test_statistics_count_every_ended_episode() -> None:
         (lambda worlds: worlds.step(np.array(0)), r"shape \(\), not \(2,\)"),
         (lambda worlds: worlds.step(np.array([0, 13])), r"actions must be within 0\.\.12"),
         (lambda worlds: worlds.step(np.array([0, -1])), r"actions must be within 0\.\.12"),
+        (lambda worlds: worlds.follow(np.zeros(2, np.int64)), r"shape \(2,\), not \(steps, 2\)"),
+        (lambda worlds: worlds.follow(np.zeros((2, 3), np.int64)), r"\(2, 3\), not \(steps, 2\)"),
+        (lambda worlds: worlds.follow(np.zeros((0, 2), np.int64)), r"\(0, 2\), not \(steps, 2\)"),
+        (lambda worlds: worlds.follow(np.array([[0, 0], [0, 13]])), r"within 0\.\.12"),
         (lambda worlds: worlds.seed([1, 2, 3]), "3 seeds for 2 worlds"),
         (lambda worlds: worlds.reset(np.ones(5, np.bool_)), r"mask has shape \(5,\), not \(2,\)"),
         (lambda worlds: worlds.subtasks, "no single subtask"),
@@ -320,6 +324,25 @@ def test_renewing_steps_and_resets_in_one_call() -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("renew", [False, True])
+@pytest.mark.parametrize("count", [5, FEW + 1])
+def test_many_steps_in_one_call_are_those_steps(spec: WorldSpec, renew: bool, count: int) -> None:
+    once, twice = (build(spec, "lists", count) for _ in "ab")
+    for worlds in (once, twice):
+        worlds.seed(3)
+        worlds.reset()
+    actions = np.random.default_rng(0).integers(0, once.actions, (100, count))
+    for part in (actions[:60], actions[60:]):
+        rewards, status = once.follow(part, renew=renew)
+        for k, chosen in enumerate(part):
+            twice.step(chosen, renew=renew)
+            assert (rewards[k] == twice.rewards).all()
+            assert (status[k] == twice.status).all()
+        assert_same([once.snapshot()], [twice.snapshot()])
+        assert (status != RUNNING).any()  # episodes ended on the way
+
+
+@BOTH
 @pytest.mark.parametrize("wrong", [-1, 13, 2**63 - 1])
 def test_a_wrong_action_changes_nothing(spec: WorldSpec, wrong: int) -> None:
     worlds = build(spec, "lists", 5)
@@ -327,4 +350,6 @@ def test_a_wrong_action_changes_nothing(spec: WorldSpec, wrong: int) -> None:
     before = worlds.snapshot()
     with pytest.raises(ValueError, match="must be within"):
         worlds.step(np.array([1, 1, 1, 1, wrong]), renew=True)
+    with pytest.raises(ValueError, match="must be within"):
+        worlds.follow(np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, wrong]]))
     assert_same([before], [worlds.snapshot()])

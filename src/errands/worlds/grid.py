@@ -80,9 +80,9 @@ def observe(world: World, out: NDArray[np.uint8]) -> None:
 
 @kernel(parallel=True)
 def begin_all(
+    chosen: NDArray[np.int64],
     worlds: Records,
     goals: NDArray[np.int16],
-    chosen: NDArray[np.int64],
     rules: Records,
     ranges: Records,
     tasks: Records,
@@ -99,39 +99,41 @@ def begin_all(
 
 
 def _step(
+    actions: NDArray[np.int64],
+    renew: bool,
+    rewards: NDArray[np.float32],
+    status: NDArray[np.uint8],
+    returns: NDArray[np.float64],
     worlds: Records,
     goals: NDArray[np.int16],
-    actions: NDArray[np.int64],
     rules: Records,
     ranges: Records,
     tasks: Records,
     pool: Pool,
-    renew: bool,
     tokens: NDArray[np.int64],
     mask: NDArray[np.bool_],
-    rewards: NDArray[np.float32],
-    status: NDArray[np.uint8],
-    returns: NDArray[np.float64],
     images: NDArray[np.uint8],
 ) -> bool:
-    """Step every world and observe it; with `renew`, where an episode has ended, begin another.
+    """Take every world through its actions (steps, worlds), and observe it after each.
 
-    An action that there is not leaves all worlds as they are, and the answer is false.
+    With `renew`, where an episode has ended, the next step begins another. An action that there is
+    not leaves all worlds as they are, and the answer is false.
     """
     if not are_within(actions, ACTIONS):
         return False
-    for i in numba.prange(actions.size):
-        if renew and is_over(worlds[i]):
-            begin_world(
-                worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i]
-            )
-            rewards[i], status[i], returns[i] = 0.0, RUNNING, 0.0
-        else:
-            if not is_over(worlds[i]):
-                act(worlds[i], actions[i], rules[0])
-            rewards[i], status[i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
-            returns[i] += rewards[i]
-        observe(worlds[i], images[i])
+    for i in numba.prange(actions.shape[1]):
+        for t in range(actions.shape[0]):
+            if renew and is_over(worlds[i]):
+                begin_world(
+                    worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i]
+                )
+                rewards[t, i], status[t, i], returns[i] = 0.0, RUNNING, 0.0
+            else:
+                if not is_over(worlds[i]):
+                    act(worlds[i], actions[t, i], rules[0])
+                rewards[t, i], status[t, i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
+                returns[i] += rewards[t, i]
+            observe(worlds[i], images[i])
     return True
 
 

@@ -18,8 +18,8 @@ RUNNING, DONE, CUT_OFF = range(3)  # how an episode stands after a step
 def are_within(actions: NDArray[np.int64], bound: int) -> bool:
     """Whether every action is one of 0..bound-1."""
     within = True
-    for action in actions:
-        within &= 0 <= action < bound
+    for action in actions.ravel():
+        within &= bool(0 <= action < bound)
     return within
 
 

@@ -208,8 +208,7 @@ class Worlds:
         self.rewards[chosen] = 0.0
         self.status[chosen] = 0
         self._returns[chosen] = 0.0
-        inputs = self._worlds, self._goals, chosen, *self._source
-        self._kernels.begin_all(*inputs, *self._eyes, self.tokens, self.mask, self.images)
+        self._kernels.begin_all(chosen, *self._arrays)
 
     def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
         """Act in every world; writes `rewards`, `status` and `images`.
@@ -220,24 +219,49 @@ class Worlds:
         actions = np.asarray(actions, np.int64, order="C")
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
-        if not self._step_all(*self._step_arguments(actions, renew)):
+        self._advance(actions[None], renew, self.rewards[None], self.status[None])
+
+    def follow(
+        self, actions: NDArray[np.int64], *, renew: bool = False
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Act out many steps (steps, worlds) in one call; returns rewards and status of each.
+
+        For actions that do not hang on what is seen: of a random agent, or of an episode that is
+        done again. Worlds are observed after every step, and left as after the last.
+        """
+        actions = np.asarray(actions, np.int64, order="C")
+        if actions.ndim != 2 or actions.shape[1] != self.count or not len(actions):
+            raise ValueError(f"actions have shape {actions.shape}, not (steps, {self.count})")
+        rewards, status = np.empty(actions.shape, np.float32), np.empty(actions.shape, np.uint8)
+        self._advance(actions, renew, rewards, status)
+        self.rewards[:], self.status[:] = rewards[-1], status[-1]
+        return rewards, status
+
+    def _advance(
+        self,
+        actions: NDArray[np.int64],
+        renew: bool,
+        rewards: NDArray[np.float32],
+        status: NDArray[np.uint8],
+    ) -> None:
+        paid = rewards, status, self._returns
+        if not self._step_all(actions, renew, *paid, *self._arrays):
             raise ValueError(f"actions must be within 0..{self.actions - 1}")
-
-    @property
-    def _source(self) -> tuple[Any, ...]:
-        """What new episodes are made from."""
-        return self.rules, self._ranges, self._tasks, self._pool
-
-    def _step_arguments(self, actions: NDArray[np.int64], renew: bool) -> tuple[Any, ...]:
-        told = self.tokens, self.mask, self.rewards, self.status, self._returns, self.images
-        return self._worlds, self._goals, actions, *self._source, renew, *self._eyes, *told
 
     @cached_property
     def _step_all(self) -> Callable[..., bool]:
         step_all: Callable[..., bool] = block.step_all
         if self.spec.kind == "grid":
             step_all = grid.step_few if self.count <= grid.FEW else grid.step_many
-        return bound_to(step_all, *self._step_arguments(np.zeros(self.count, np.int64), False))
+        paid = self.rewards[None], self.status[None], self._returns
+        return bound_to(step_all, np.zeros((1, 1), np.int64), False, *paid, *self._arrays)
+
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        """What episodes are made from, and where they take place."""
+        source = self.rules, self._ranges, self._tasks, self._pool
+        told = self.tokens, self.mask, self.images
+        return self._worlds, self._goals, *source, *self._eyes, *told
 
     def drop(self, i: int, row: int, column: int, name: str) -> None:
         """Put an object on an empty cell of world i, as a person who watches may.
