@@ -31,6 +31,7 @@ def test_both_worlds_are_measured_at_every_batch_size(
     for speed in record["worlds"]:
         assert speed["steps_per_second"] * speed["nanoseconds_per_step"] == pytest.approx(1e9, 0.01)
         assert speed["nanoseconds_on_one_core"] > 0
+        assert speed["nanoseconds_one_a_call"] > 0
     assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS  # one core only for a while
     assert record["peers"] == []
     assert "steps/s" in capsys.readouterr().out

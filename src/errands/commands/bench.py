@@ -12,8 +12,14 @@ from errands.commands.problem import check_range
 
 BATCHES = (64, 256, 1024, 4096, 16384)
 BESIDE_PEERS = 1024  # the batch that peers are compared with, as large as the largest peer's
-MEASURED = "batch", "steps_per_second", "nanoseconds_per_step", "nanoseconds_on_one_core"
-ACTION_DRAWS = 16  # random actions are drawn before the clock starts
+MEASURED = (
+    "batch",
+    "steps_per_second",
+    "nanoseconds_per_step",
+    "nanoseconds_on_one_core",
+    "nanoseconds_one_a_call",
+)
+STEPS_A_CALL = 32  # as many as the largest peer's; what a call costs is measured apart
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,8 @@ class BenchWorlds:
     """Measure steps a second of both worlds on all cores, and what a step costs on one.
 
     Actions are random; observations, and the resets of episodes that end, are part of the time. A
-    step should cost the same in a small batch and in a large one. With --peers, Minigrid,
+    step should cost the same in a small batch and in a large one: this is measured with 32 steps a
+    call, and beside it stands what a step costs that is a call of its own. With --peers, Minigrid,
     XLand-MiniGrid and ViZDoom are measured in the same run (pip install 'errands[peers]').
 
     examples
@@ -32,7 +39,7 @@ class BenchWorlds:
     peers: bool = False
     """Measure other people's worlds as well."""
     seconds: float = 2.0
-    """How long to measure each batch size, on all cores and on one, and each peer."""
+    """How long to measure each batch size in each of three ways, and each peer."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 
@@ -81,12 +88,14 @@ def measure(world: str, batches: Sequence[int], seconds: float) -> list[dict[str
 
     from errands.commands.timing import rates_in_turn
 
-    loops = [_stepping(world, batch) for batch in batches]
-    rates = rates_in_turn(loops, seconds)
+    together, singly = (
+        [_stepping(world, batch, one_a_call=alone) for batch in batches] for alone in (False, True)
+    )
+    rates, single_rates = rates_in_turn(together, seconds), rates_in_turn(singly, seconds)
     cores = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        alone = rates_in_turn(loops, seconds)
+        rates_on_one = rates_in_turn(together, seconds)
     finally:
         numba.set_num_threads(cores)
     return [
@@ -95,14 +104,17 @@ def measure(world: str, batches: Sequence[int], seconds: float) -> list[dict[str
             "batch": batch,
             "steps_per_second": round(rate, 1),
             "nanoseconds_per_step": round(1e9 / rate, 1),
-            "nanoseconds_on_one_core": round(1e9 / rate_alone, 1),
+            "nanoseconds_on_one_core": round(1e9 / rate_on_one, 1),
+            "nanoseconds_one_a_call": round(1e9 / single_rate, 1),
         }
-        for batch, rate, rate_alone in zip(batches, rates, alone, strict=True)
+        for batch, rate, rate_on_one, single_rate in zip(
+            batches, rates, rates_on_one, single_rates, strict=True
+        )
     ]
 
 
-def _stepping(world: str, batch: int) -> Callable[[], int]:
-    """A function that steps a batch of worlds."""
+def _stepping(world: str, batch: int, *, one_a_call: bool) -> Callable[[], int]:
+    """A function that steps a batch of worlds: once, or STEPS_A_CALL times in one call."""
     import numpy as np
 
     from errands.worlds.gym import instruction_worlds
@@ -113,12 +125,15 @@ def _stepping(world: str, batch: int) -> Callable[[], int]:
     # Episodes would otherwise all be cut off at the same step: each starts somewhere on its way, so
     # that every step carries its share of resets.
     worlds.privileged["steps"] = draw.integers(0, worlds.tasks.step_limit, batch)
-    actions = draw.integers(0, worlds.actions, (ACTION_DRAWS, batch))
+    actions = draw.integers(0, worlds.actions, (STEPS_A_CALL, batch))
     turn = 0
 
     def advance() -> int:
         nonlocal turn
-        turn = (turn + 1) % ACTION_DRAWS
+        if not one_a_call:
+            worlds.follow(actions, renew=True)
+            return STEPS_A_CALL * batch
+        turn = (turn + 1) % STEPS_A_CALL
         worlds.step(actions[turn], renew=True)
         return batch
 
@@ -131,7 +146,7 @@ def _print_tables(speeds: list[dict[str, Any]], others: list[dict[str, Any]], co
 
     console = Console()
     table = Table(title=f"Errands on {cores} cores")
-    for heading in ("world", "batch", "steps/s", "ns a step", "on one core"):
+    for heading in ("world", "batch", "steps/s", "ns a step", "on one core", "one a call"):
         table.add_column(heading, justify="left" if heading == "world" else "right")
     for speed in speeds:
         table.add_row(speed["world"], *(f"{speed[column]:,.0f}" for column in MEASURED))
