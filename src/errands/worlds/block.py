@@ -84,6 +84,7 @@ def observe(
 @kernel(parallel=True)
 def begin_all(
     chosen: NDArray[np.int64],
+    returns: NDArray[np.float64],
     worlds: Records,
     goals: NDArray[np.int16],
     rules: Records,
@@ -99,6 +100,7 @@ def begin_all(
     """Begin new episodes in the chosen worlds and render them."""
     for k in numba.prange(chosen.size):
         i = chosen[k]
+        returns[i] = 0.0
         begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i])
         observe(worlds[i], tables, atlas, images[i])
 

@@ -160,6 +160,7 @@ class Worlds:
         self._planner = Planner(spec, self.rules)
         self.rewards = np.zeros(count, np.float32)
         self.status = np.zeros(count, np.uint8)
+        self._paid = self.rewards[None], self.status[None]  # of one step
         self.images = np.zeros((count, *image_shape(spec)), np.uint8)
         self.tokens = np.zeros((count, self.longest, 3), np.int64)
         self.mask = np.zeros((count, self.longest), np.bool_)
@@ -207,7 +208,6 @@ class Worlds:
             return
         self.rewards[chosen] = 0.0
         self.status[chosen] = 0
-        self._returns[chosen] = 0.0
         self._kernels.begin_all(chosen, *self._arrays)
 
     def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
@@ -219,7 +219,7 @@ class Worlds:
         actions = np.asarray(actions, np.int64, order="C")
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
-        self._advance(actions[None], renew, self.rewards[None], self.status[None])
+        self._advance(actions[None], renew, *self._paid)
 
     def follow(
         self, actions: NDArray[np.int64], *, renew: bool = False
@@ -244,8 +244,7 @@ class Worlds:
         rewards: NDArray[np.float32],
         status: NDArray[np.uint8],
     ) -> None:
-        paid = rewards, status, self._returns
-        if not self._step_all(actions, renew, *paid, *self._arrays):
+        if not self._step_all(actions, renew, rewards, status, *self._arrays):
             raise ValueError(f"actions must be within 0..{self.actions - 1}")
 
     @cached_property
@@ -253,15 +252,15 @@ class Worlds:
         step_all: Callable[..., bool] = block.step_all
         if self.spec.kind == "grid":
             step_all = grid.step_few if self.count <= grid.FEW else grid.step_many
-        paid = self.rewards[None], self.status[None], self._returns
-        return bound_to(step_all, np.zeros((1, 1), np.int64), False, *paid, *self._arrays)
+        actions = np.zeros((1, self.count), np.int64)
+        return bound_to(step_all, actions, False, *self._paid, *self._arrays)
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
         """What episodes are made from, and where they take place."""
         source = self.rules, self._ranges, self._tasks, self._pool
         told = self.tokens, self.mask, self.images
-        return self._worlds, self._goals, *source, *self._eyes, *told
+        return self._returns, self._worlds, self._goals, *source, *self._eyes, *told
 
     def drop(self, i: int, row: int, column: int, name: str) -> None:
         """Put an object on an empty cell of world i, as a person who watches may.
