@@ -81,6 +81,7 @@ class SkillTraining(Training):
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
     positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
+    sparse: bool = False  # every other batch begins episodes as sparse as those of lists; paper: no
 
     @property
     def first_rate(self) -> float:
@@ -131,6 +132,8 @@ def skill_training(
             worlds=256,
             # An agent that does not know where to look finishes nothing, and sees little.
             guided=0.9,
+            # In lists there is little to see, and a target has to be looked for.
+            sparse=scenario == "independent",
         )
     if preset == "paper":
         base = replace(
@@ -157,6 +160,7 @@ def skill_training(
             positive_weight=1.0,
             averaging=0.0,
             curriculum=True,
+            sparse=False,
         )
         if world == "block":
             base = replace(

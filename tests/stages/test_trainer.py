@@ -13,6 +13,7 @@ from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
 from errands.stages.skill import SkillTrainer
+from errands.worlds.spec import BLOCK
 from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
 
 PAPER = {
@@ -78,8 +79,23 @@ def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
     resumed = SkillTrainer(training)
     assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST)
     resumed.resume(tmp_path)
-    assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST + 2)
     assert resumed.curriculum.facts() == trainer.curriculum.facts()
+    resumed.iterate()
+    assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST + 2)
+
+
+def test_every_other_batch_is_as_sparse_as_lists_where_that_is_wanted() -> None:
+    def objects(trainer: SkillTrainer) -> tuple[float, float]:
+        trainer.iterate()
+        return trainer.rollout.worlds.setting.objects
+
+    dense, sparse = BLOCK.skill.objects, BLOCK.lists.objects
+    trainer = SkillTrainer(tiny("block", sparse=True))
+    assert [objects(trainer) for _ in range(4)] == [dense, sparse, dense, sparse]
+    trainer = SkillTrainer(tiny("block", sparse=False))
+    assert [objects(trainer) for _ in range(2)] == [dense, dense]
+    assert skill_training("block", "independent", "fast").sparse
+    assert not skill_training("block", "independent", "paper").sparse
 
 
 def test_nothing_to_resume_is_a_start(tmp_path: Path) -> None:

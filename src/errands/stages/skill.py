@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 import torch
@@ -21,7 +21,7 @@ from errands.stages.distill import distillation_losses
 from errands.stages.finetune import actor_critic_losses
 from errands.stages.teacher import School
 from errands.stages.trainer import Report, Trainer, mean_terms
-from errands.worlds.spec import WORLDS, WorldSpec
+from errands.worlds.spec import WORLDS, Setting, WorldSpec
 from errands.worlds.vector import Worlds
 
 
@@ -107,6 +107,7 @@ class SkillTrainer(Trainer):
         self.set_rate(rate)
         distilling = name == "distill"
         self.skill.eval()
+        self.rollout.worlds.change_setting(self._setting())
         frames, statistics = self.rollout.collect(
             self.skill,
             self.sampling,
@@ -115,9 +116,8 @@ class SkillTrainer(Trainer):
         )
         self.skill.train()
         steps = list(self._updates(frames, distilling, stage.entropy_weight(share)))
-        grows = self.training.curriculum
-        if grows and self.curriculum.learn(distributed.mean(statistics.success)):
-            self.rollout.worlds.change_setting(self.curriculum.setting)
+        if self.training.curriculum:
+            self.curriculum.learn(distributed.mean(statistics.success))
         self.iteration += 1
         validation = self._validate() if self.is_time_to_validate() else None
         self.seconds += time.perf_counter() - start
@@ -161,6 +161,13 @@ class SkillTrainer(Trainer):
         finetune = self.training.finetune
         return "finetune", finetune, (self.skill_frames - distill.frames) / max(finetune.frames, 1)
 
+    def _setting(self) -> Setting:
+        """How episodes are laid out that begin in the next batch."""
+        setting: Setting = self.curriculum.setting
+        if self.training.sparse and self.iteration % 2 == 1:
+            return replace(setting, objects=self.spec.lists.objects)
+        return setting
+
     def _validate(self) -> dict[str, float]:
         """Strict success on the validation split: what the best weights are chosen by."""
         episodes = run_skill(
@@ -190,7 +197,6 @@ class SkillTrainer(Trainer):
 
     def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
         self.lessons = facts["lessons"]
-        self.rollout.worlds.change_setting(self.curriculum.setting)
         if self.school:
             self.school.restore(parts["school"])
 
