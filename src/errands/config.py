@@ -81,7 +81,7 @@ class SkillTraining(Training):
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
     positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
-    sparse: bool = False  # every other batch begins episodes as sparse as those of lists; paper: no
+    midway: bool = False  # every other batch begins as in the middle of a list; paper: no
 
     @property
     def first_rate(self) -> float:
@@ -132,8 +132,8 @@ def skill_training(
             worlds=256,
             # An agent that does not know where to look finishes nothing, and sees little.
             guided=0.9,
-            # In lists there is little to see, and a target has to be looked for.
-            sparse=scenario == "independent",
+            # In lists there is little to see, and a subtask begins where the last one ended.
+            midway=scenario == "independent",
         )
     if preset == "paper":
         base = replace(
@@ -160,7 +160,7 @@ def skill_training(
             positive_weight=1.0,
             averaging=0.0,
             curriculum=True,
-            sparse=False,
+            midway=False,
         )
         if world == "block":
             base = replace(
@@ -253,6 +253,7 @@ class MetaTraining(Training):
         MetaStage(2_000_000, 7e-4, 3e-5, 0.01, soft=False),
     )
     longest: int = 4  # instructions of a training list, as in the paper
+    grow_at: float = 0.85  # share of successes that makes a curriculum's lists longer
     validate_every: int = 500_000
 
     @property
@@ -296,6 +297,10 @@ def meta_training(
         skill=skill or f"{world}/skill-independent",
         network=network,
     )
+    if world == "block":
+        # Targets have to be looked for, and some lists are cut off before all are found. Frames
+        # take five times as long as the grid's.
+        base = _in_every_stage(replace(base, grow_at=0.7), frames=1_500_000)
     if agent not in INTERRUPTING:
         base = _in_every_stage(base, events=1.0)
     if agent == "flat":  # which has to learn every subtask as well, and longer lists much later

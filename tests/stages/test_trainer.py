@@ -13,7 +13,7 @@ from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
 from errands.stages.skill import SkillTrainer
-from errands.worlds.spec import BLOCK
+from errands.worlds.spec import BLOCK, GRID, Setting
 from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
 
 PAPER = {
@@ -84,18 +84,19 @@ def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
     assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST + 2)
 
 
-def test_every_other_batch_is_as_sparse_as_lists_where_that_is_wanted() -> None:
-    def objects(trainer: SkillTrainer) -> tuple[float, float]:
+def test_every_other_batch_begins_midway_where_that_is_wanted() -> None:
+    def setting(trainer: SkillTrainer) -> Setting:
         trainer.iterate()
-        return trainer.rollout.worlds.setting.objects
+        return trainer.rollout.worlds.setting
 
-    dense, sparse = BLOCK.skill.objects, BLOCK.lists.objects
-    trainer = SkillTrainer(tiny("block", sparse=True))
-    assert [objects(trainer) for _ in range(4)] == [dense, sparse, dense, sparse]
-    trainer = SkillTrainer(tiny("block", sparse=False))
-    assert [objects(trainer) for _ in range(2)] == [dense, dense]
-    assert skill_training("block", "independent", "fast").sparse
-    assert not skill_training("block", "independent", "paper").sparse
+    trainer = SkillTrainer(tiny("block", midway=True))
+    assert [setting(trainer) for _ in range(4)] == [BLOCK.skill, BLOCK.midway] * 2
+    trainer = SkillTrainer(tiny("block", midway=False))
+    assert [setting(trainer) for _ in range(2)] == [BLOCK.skill] * 2
+    trainer = SkillTrainer(tiny("grid", midway=True))  # which has no such setting
+    assert [setting(trainer) for _ in range(2)] == [GRID.skill] * 2
+    assert skill_training("block", "independent", "fast").midway
+    assert not skill_training("block", "independent", "paper").midway
 
 
 def test_nothing_to_resume_is_a_start(tmp_path: Path) -> None:

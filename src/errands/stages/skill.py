@@ -164,8 +164,9 @@ class SkillTrainer(Trainer):
     def _setting(self) -> Setting:
         """How episodes are laid out that begin in the next batch."""
         setting: Setting = self.curriculum.setting
-        if self.training.sparse and self.iteration % 2 == 1:
-            return replace(setting, objects=self.spec.lists.objects)
+        midway = self.spec.midway
+        if self.training.midway and midway and self.iteration % 2 == 1:
+            return replace(midway, sizes=setting.sizes)
         return setting
 
     def _validate(self) -> dict[str, float]:
