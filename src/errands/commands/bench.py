@@ -20,6 +20,7 @@ MEASURED = (
     "nanoseconds_one_a_call",
 )
 STEPS_A_CALL = 32  # as many as the largest peer's; what a call costs is measured apart
+TURNS = 25  # a batch takes milliseconds, and so short a while can be slow on a shared machine
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,12 @@ def measure(world: str, batches: Sequence[int], seconds: float) -> list[dict[str
     together, singly = (
         [_stepping(world, batch, one_a_call=alone) for batch in batches] for alone in (False, True)
     )
-    rates, single_rates = rates_in_turn(together, seconds), rates_in_turn(singly, seconds)
+    rates = rates_in_turn(together, seconds, turns=TURNS)
+    single_rates = rates_in_turn(singly, seconds, turns=TURNS)
     cores = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        rates_on_one = rates_in_turn(together, seconds)
+        rates_on_one = rates_in_turn(together, seconds, turns=TURNS)
     finally:
         numba.set_num_threads(cores)
     return [

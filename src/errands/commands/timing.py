@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-REPEATS = 5
+TURNS = 5
 
 Advance = Callable[[], int]  # makes some steps and returns how many
 
@@ -14,16 +14,17 @@ def steps_per_second(advance: Advance, seconds: float) -> float:
     return rates_in_turn((advance,), seconds)[0]
 
 
-def rates_in_turn(loops: Sequence[Advance], seconds: float) -> list[float]:
+def rates_in_turn(loops: Sequence[Advance], seconds: float, *, turns: int = TURNS) -> list[float]:
     """The median rate of each loop, which is given so many seconds in all.
 
-    They take turns: where a machine is slower for a while, it is so for all that are compared.
+    They take turns: where a machine is slower for a while, it is so for all that are compared. The
+    more turns, the shorter the whiles that can be told from a difference between the loops.
     """
     for advance in loops:
         advance()  # compiles, where that is needed
-        _rate(advance, seconds / REPEATS)
-    turns = [[_rate(advance, seconds / REPEATS) for advance in loops] for _ in range(REPEATS)]
-    return [statistics.median(rates) for rates in zip(*turns, strict=True)]
+        _rate(advance, seconds / turns)
+    rounds = [[_rate(advance, seconds / turns) for advance in loops] for _ in range(turns)]
+    return [statistics.median(rates) for rates in zip(*rounds, strict=True)]
 
 
 def _rate(advance: Advance, seconds: float) -> float:
