@@ -81,7 +81,7 @@ class SkillTraining(Training):
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
     positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
-    midway: bool = False  # every other batch begins as in the middle of a list; paper: no
+    midway: bool = False  # every other batch begins as in the middle of a list: for block lists
 
     @property
     def first_rate(self) -> float:
@@ -99,6 +99,7 @@ def skill_training(
     *,
     analogy: bool = True,
     teacher: Teacher = "planner",
+    midway: bool = False,
     seed: int = 0,
 ) -> SkillTraining:
     """A preset, filled in for a world and a scenario."""
@@ -111,6 +112,7 @@ def skill_training(
         scenario=scenario,
         analogy=analogy,
         teacher=teacher,
+        midway=midway,
         preset=preset,
         seed=seed,
         network=network,
@@ -132,8 +134,6 @@ def skill_training(
             worlds=256,
             # An agent that does not know where to look finishes nothing, and sees little.
             guided=0.9,
-            # In lists there is little to see, and a subtask begins where the last one ended.
-            midway=scenario == "independent",
         )
     if preset == "paper":
         base = replace(
@@ -160,7 +160,6 @@ def skill_training(
             positive_weight=1.0,
             averaging=0.0,
             curriculum=True,
-            midway=False,
         )
         if world == "block":
             base = replace(
@@ -254,6 +253,7 @@ class MetaTraining(Training):
     )
     longest: int = 4  # instructions of a training list, as in the paper
     grow_at: float = 0.85  # share of successes that makes a curriculum's lists longer
+    patience: float = 1.0  # training lists get so many times the world's steps; paper: 1
     validate_every: int = 500_000
 
     @property
@@ -298,9 +298,12 @@ def meta_training(
         network=network,
     )
     if world == "block":
-        # Targets have to be looked for, and some lists are cut off before all are found. Frames
-        # take five times as long as the grid's.
-        base = _in_every_stage(replace(base, grow_at=0.7), frames=1_500_000)
+        # Targets have to be looked for: one list in five takes longer than the world's own steps,
+        # however well it is done. A box is easier to catch than an enemy: if it came ten times as
+        # often, waiting for the next would pay better. Frames take five times the grid's.
+        base = _in_every_stage(replace(base, patience=2.0), frames=1_000_000)
+        learning, settled = base.stages
+        base = replace(base, stages=(replace(learning, events=3.0), settled))
     if agent not in INTERRUPTING:
         base = _in_every_stage(base, events=1.0)
     if agent == "flat":  # which has to learn every subtask as well, and longer lists much later
@@ -333,6 +336,7 @@ def meta_training(
             minibatch=512,
             epochs=1,
             averaging=0.0,
+            patience=1.0,
             stages=(
                 MetaStage(
                     lengths[0] * frames, 2.5e-4, 2.5e-4, 0.015, forgiving=True, curriculum=True

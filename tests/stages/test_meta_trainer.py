@@ -213,6 +213,19 @@ def test_success_makes_lists_longer_and_maps_larger_and_stages_change_the_world(
     assert worlds.setting == GRID.lists
 
 
+def test_patience_gives_training_lists_more_steps_and_the_block_worlds_need_them() -> None:
+    plain, patient = (MetaTrainer(curious(patience=k)).rollout.worlds.tasks for k in (1.0, 2.5))
+    assert plain.lengths == patient.lengths == (1, 1)
+    assert (plain.step_limit, patient.step_limit) == (24, 60)
+    patience = {
+        (world, preset): meta_training(world, "dynamic", preset).patience
+        for world in ("grid", "block")
+        for preset in ("fast", "paper")
+    }
+    own = dict.fromkeys(patience, 1.0)
+    assert patience == own | {("block", "fast"): 2.0}
+
+
 def test_events_come_more_often_until_the_agent_uses_them(tmp_path: Path) -> None:
     training = curious()
     first, *others = training.stages

@@ -95,8 +95,8 @@ def test_every_other_batch_begins_midway_where_that_is_wanted() -> None:
     assert [setting(trainer) for _ in range(2)] == [BLOCK.skill] * 2
     trainer = SkillTrainer(tiny("grid", midway=True))  # which has no such setting
     assert [setting(trainer) for _ in range(2)] == [GRID.skill] * 2
-    assert skill_training("block", "independent", "fast").midway
-    assert not skill_training("block", "independent", "paper").midway
+    assert skill_training("block", "independent", midway=True).midway
+    assert not skill_training("block", "independent").midway
 
 
 def test_nothing_to_resume_is_a_start(tmp_path: Path) -> None:

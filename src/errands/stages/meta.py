@@ -139,7 +139,8 @@ class MetaTrainer(Trainer):
         _, stage, _ = self.stage()
         longest = self.training.longest
         lengths = self.curriculum.lengths if stage.curriculum else (longest, longest)
-        limit = self.spec.step_limit(longest, "train") * (1 + lengths[1]) // (1 + longest)
+        steps = self.training.patience * self.spec.step_limit(longest, "train")
+        limit = int(steps * (1 + lengths[1])) // (1 + longest)
         return tasks.lists(self.spec, "train", lengths, step_limit=limit)
 
     def _setting(self) -> Setting:
