@@ -81,7 +81,7 @@ class SkillTraining(Training):
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
     positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
-    midway: bool = False  # every other batch begins as in the middle of a list: for block lists
+    in_lists: bool = False  # every other batch is of lists, for a skill that remembers; paper: no
 
     @property
     def first_rate(self) -> float:
@@ -99,12 +99,12 @@ def skill_training(
     *,
     analogy: bool = True,
     teacher: Teacher = "planner",
-    midway: bool = False,
+    in_lists: bool = False,
     seed: int = 0,
 ) -> SkillTraining:
     """A preset, filled in for a world and a scenario."""
     counted = scenario == "inter-extrapolation"
-    network = SkillNetwork(counted=counted)
+    network = SkillNetwork(counted=counted, remembers=in_lists)
     if world == "block":
         network = replace(network, world="block", objects=7, actions=9)
     base = SkillTraining(
@@ -112,7 +112,7 @@ def skill_training(
         scenario=scenario,
         analogy=analogy,
         teacher=teacher,
-        midway=midway,
+        in_lists=in_lists,
         preset=preset,
         seed=seed,
         network=network,
@@ -252,7 +252,6 @@ class MetaTraining(Training):
         MetaStage(2_000_000, 7e-4, 3e-5, 0.01, soft=False),
     )
     longest: int = 4  # instructions of a training list, as in the paper
-    grow_at: float = 0.85  # share of successes that makes a curriculum's lists longer
     patience: float = 1.0  # training lists get so many times the world's steps; paper: 1
     validate_every: int = 500_000
 
@@ -303,7 +302,9 @@ def meta_training(
         # often, waiting for the next would pay better. Frames take five times the grid's.
         base = _in_every_stage(replace(base, patience=2.0), frames=1_000_000)
         learning, settled = base.stages
-        base = replace(base, stages=(replace(learning, events=3.0), settled))
+        base = replace(base, stages=(replace(learning, events=6.0), settled))
+        if agent != "flat":  # the skill's eyes know all objects, and have looked already
+            base = replace(base, network=replace(network, eyes="skill"))
     if agent not in INTERRUPTING:
         base = _in_every_stage(base, events=1.0)
     if agent == "flat":  # which has to learn every subtask as well, and longer lists much later

@@ -142,22 +142,22 @@ def test_acting_is_a_plain_loop_over_skill_and_meta_controller(
 class CountingSkill(Skill):
     """Remembers how long its subtask has been running, and says "finished" when it is told to."""
 
-    def __init__(self) -> None:
-        super().__init__(SkillNetwork(embedding=1), 1)
+    def __init__(self, *, remembers: bool = False) -> None:
+        super().__init__(SkillNetwork(embedding=1, remembers=remembers), 1)
         self.says = torch.zeros(COUNT, dtype=torch.bool)
         self.asked: list[Tensor] = []  # subtasks, one call a row
 
     def initial_memory(self, worlds: int) -> Memory:
         return (torch.full((worlds,), -9.0),)
 
-    def step(
-        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    def step_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
         self.asked.append(subtasks)
         running = torch.where(begins, 0.0, memory[0] + 1.0)
-        logits = torch.full((len(images), 13), -1e9)
-        logits[torch.arange(len(images)), running.long() + 4 * subtasks[:, 0]] = 0.0
-        says = torch.where(self.says, 5.0, -5.0) if len(images) == COUNT else torch.zeros(())
+        logits = torch.full((len(seen), 13), -1e9)
+        logits[torch.arange(len(seen)), running.long() + 4 * subtasks[:, 0]] = 0.0
+        says = torch.where(self.says, 5.0, -5.0) if len(seen) == COUNT else torch.zeros(())
         return SkillOutput(logits, says, running, says), (running,)
 
 
@@ -201,6 +201,27 @@ def test_a_subtask_begins_anew_where_it_changed_or_was_finished_and_nowhere_else
         assert state.skill[0].tolist() == running
         assert trace.subtask[:, :2].tolist() == subtasks
         before = ScriptedMeta.g
+
+
+def test_a_skill_that_remembers_forgets_only_when_an_episode_begins() -> None:
+    """It looks twice where a subtask begins anew: as asked before, and as asked now."""
+    skill = CountingSkill(remembers=True)
+    agent = Hierarchy(ScriptedMeta(SMALL).eval(), skill)
+    script = [
+        # objects, which are finished, which begin, how often each has then looked before
+        ([1, 1, 1, 1], (), None, [0, 0, 0, 0]),
+        ([1, 2, 1, 1], (), (), [1, 2, 1, 1]),
+        ([1, 2, 3, 1], (3,), (), [2, 3, 3, 3]),
+        ([1, 1, 3, 2], (), (0, 3), [0, 5, 4, 0]),
+    ]
+    state: HierarchyState | None = None
+    for t, (objects, finished, begins, looked) in enumerate(script):
+        skill.says = torch.tensor([world in finished for world in range(COUNT)])
+        ScriptedMeta.g = torch.tensor([[0, kind] for kind in objects])
+        new = None if begins is None else np.isin(np.arange(COUNT), begins)
+        trace, state = agent.act(observation(SMALL, t), state, begins=new)
+        assert trace.action.tolist() == looked
+        assert state.skill[0].tolist() == looked
 
 
 def test_a_finished_subtask_is_told_unless_an_episode_begins() -> None:

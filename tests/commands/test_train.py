@@ -74,7 +74,7 @@ def test_help_says_what_every_option_is_for(capsys: pytest.CaptureFixture[str]) 
         (["--world", "sphere"], "grid"),
         (["--preset", "slow"], "fast"),
         (["--teacher", "nobody"], "planner"),
-        (["--midway"], "--midway is there for --world block only"),
+        (["--in-lists"], "--in-lists is there for --world block"),
     ],
 )
 def test_wrong_input_gets_one_line(
@@ -106,7 +106,7 @@ def test_trains_tells_and_leaves_an_agent(
     folder = tmp_path / "runs" / "mine"
     options = ["--scenario", "object-dependent", "--no-analogy", "--seed", "3", "--threads", "1"]
     assert main([*TRAIN, *options, "--out", str(folder)]) == 0
-    asked = {"analogy": False, "teacher": "planner", "midway": False, "seed": 3}
+    asked = {"analogy": False, "teacher": "planner", "in_lists": False, "seed": 3}
     assert small_and_quick == [("grid", "object-dependent", "debug", asked)]
     *looks, last = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in looks] == ["distill", "finetune", "finetune"]

@@ -11,11 +11,17 @@ from errands.agents.load import load_skill
 from errands.agents.skill import build_skill
 from errands.config import skill_training
 from errands.evaluation import skills
-from errands.evaluation.skills import SkillEpisodes, SkillTest, evaluate_skill, run_skill
+from errands.evaluation.skills import (
+    SkillEpisodes,
+    SkillTest,
+    evaluate_skill,
+    run_lists,
+    run_skill,
+)
 from errands.language.splits import SCENARIOS
 from errands.seeds import TEST_SEEDS
 from errands.worlds.spec import GRID, WORLDS
-from errands.worlds.vector import Worlds, skill_tasks
+from errands.worlds.vector import Worlds, list_tasks, skill_tasks
 from twins.skills import Moment, ScriptedSkill, tell_the_truth
 
 EPISODES, SEED = 24, 500
@@ -45,7 +51,7 @@ def first_optimal(optimal: Flags) -> Flags:
 
 
 def idle(optimal: Flags) -> Flags:
-    return np.broadcast_to(np.arange(13) == 0, optimal.shape)
+    return np.broadcast_to(np.arange(optimal.shape[1]) == 0, optimal.shape)
 
 
 def test_right_actions_and_right_signals_are_successes(judge: Any) -> None:
@@ -195,6 +201,26 @@ def test_a_record_says_what_was_measured_and_how_to_repeat_it(
     assert [record[name] for name in told] == [f"{world}/mine", world, scenario, "unseen", 3, 11]
     assert record["seconds"] > 0
     assert record["version"]
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_a_perfect_skill_carries_out_lists_when_it_is_told_the_subtasks(world: str) -> None:
+    lists = list_tasks(WORLDS[world], "train", (3, 3))
+    worlds = Worlds(WORLDS[world], EPISODES, lists)
+    worlds.seed(SEED)
+    worlds.reset()
+    skill = ScriptedSkill(first_optimal)
+    skill.worlds = worlds
+    assert run_lists(skill, worlds, seed=0).all()
+
+
+def test_lists_are_not_carried_out_by_waiting() -> None:
+    worlds = Worlds(GRID, EPISODES, list_tasks(GRID, "train", (2, 2), step_limit=12))
+    worlds.reset()
+    skill = ScriptedSkill(idle)
+    skill.worlds = worlds
+    assert not run_lists(skill, worlds, seed=0).any()
+    assert worlds.cut_off.all()
 
 
 @pytest.mark.parametrize(

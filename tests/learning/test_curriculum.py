@@ -7,6 +7,7 @@ import pytest
 from errands.learning.curriculum import (
     ENOUGH,
     GROW_AT,
+    GROW_LISTS_AT,
     PATIENCE,
     SMALLEST,
     Curriculum,
@@ -71,11 +72,11 @@ def test_goes_on_where_it_stopped(batches: int) -> None:
 
 
 def good_lists(curriculum: ListCurriculum, count: int) -> list[bool]:
-    return [curriculum.learn(0.85) for _ in range(count)]
+    return [curriculum.learn(GROW_LISTS_AT) for _ in range(count)]
 
 
 def test_lists_begin_with_one_instruction_and_grow_by_one() -> None:
-    curriculum = ListCurriculum(4, 0.85)
+    curriculum = ListCurriculum(4)
     for longest in range(1, 4):
         assert curriculum.lengths == (1, longest)
         assert good_lists(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
@@ -90,21 +91,21 @@ def test_lists_begin_with_one_instruction_and_grow_by_one() -> None:
 
 
 def test_only_good_batches_in_a_row_make_lists_longer() -> None:
-    curriculum = ListCurriculum(4, 0.85)
+    curriculum = ListCurriculum(4)
     good_lists(curriculum, PATIENCE - 1)
-    assert not curriculum.learn(0.84)
+    assert not curriculum.learn(GROW_LISTS_AT - 0.01)
     assert good_lists(curriculum, PATIENCE) == [False] * (PATIENCE - 1) + [True]
 
 
 def test_lists_of_one_stay_if_nothing_longer_is_wanted() -> None:
-    curriculum = ListCurriculum(1, 0.85)
+    curriculum = ListCurriculum(1)
     assert not any(good_lists(curriculum, 2 * PATIENCE))
     assert curriculum.reached == 1
 
 
 @pytest.mark.parametrize("batches", [1, PATIENCE, PATIENCE + 2, 4 * PATIENCE])
 def test_lists_go_on_where_they_stopped(batches: int) -> None:
-    curriculum, other = ListCurriculum(4, 0.85), ListCurriculum(4, 0.85)
+    curriculum, other = ListCurriculum(4), ListCurriculum(4)
     good_lists(curriculum, batches)
     other.restore(curriculum.facts())
     assert (other.reached, other.mastered) == (curriculum.reached, curriculum.mastered)

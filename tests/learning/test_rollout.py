@@ -9,9 +9,10 @@ from torch import Tensor
 
 from errands.agents.skill import Skill, build_skill
 from errands.config import skill_training
+from errands.language.instruction import Instruction
 from errands.learning.rollout import SkillFrames, SkillRollout, sample
 from errands.worlds.spec import BLOCK, GRID, WORLDS
-from errands.worlds.vector import TaskSource, Worlds, skill_tasks
+from errands.worlds.vector import TaskSource, Worlds, given_list, list_tasks, skill_tasks
 from twins.skills import Moment, ScriptedSkill, optimal_or_idle
 from twins.story import walk
 
@@ -95,7 +96,7 @@ def test_teacher_is_a_distribution_where_the_student_decides(story: Story) -> No
 
 
 def test_deeds_of_a_finished_episode_add_up_to_its_count() -> None:
-    skill = ScriptedSkill()
+    skill = ScriptedSkill(counted=True)
     skill.worlds = worlds_of(skill_tasks(GRID, "inter-extrapolation", "train"))
     rollout = SkillRollout(skill.worlds, 60, skill)
     frames, _ = rollout.collect(skill, torch.Generator().manual_seed(0), teacher=False)
@@ -112,6 +113,66 @@ def test_deeds_of_a_finished_episode_add_up_to_its_count() -> None:
             if frames.finished[t, world]:
                 wanted.add(count)
     assert len(wanted) > 2
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_in_lists_each_subtask_is_seen_to_be_done_before_the_next_is_told(world: str) -> None:
+    """A plain walk through each world's list, subtask by subtask."""
+    spec = WORLDS[world]
+    skill = ScriptedSkill(signal=lambda _: rollout.deeds)
+    tasks = list_tasks(spec, "train", (2, 3), step_limit=200)
+    skill.worlds = Worlds(spec, COUNT, tasks, replace(spec.lists, event=False))
+    skill.worlds.seed(SEED)
+    rollout = SkillRollout(skill.worlds, 150, skill)
+    lists = [list_of(skill.worlds, world) for world in range(COUNT)]
+    frames, statistics = rollout.collect(skill, torch.Generator().manual_seed(0), teacher=False)
+    assert statistics.episodes >= COUNT
+    assert (statistics.success, statistics.precision, statistics.recall) == (1.0, 1.0, 1.0)
+    for k in range(COUNT):
+        wanted = lists[k]
+        for t in range(150):
+            if not wanted:  # the whole list was carried out
+                assert frames.begins[t, k]
+                break
+            assert frames.begins[t, k] == (t == 0)
+            told = tuple(frames.subtasks[t, k, :2].tolist())
+            assert told == wanted[0][:2]
+            finished = bool(frames.finished[t, k])
+            assert finished == bool(t > 0 and frames.done[t - 1, k])
+            assert frames.running[t, k] == (not finished)
+            done = bool(frames.done[t, k])
+            assert not (finished and done)  # nothing is done where nothing is decided
+            assert done == bool(frames.ended[t, k])
+            if not finished:
+                paid = frames.rewards[t, k].item()
+                assert paid in (pytest.approx(0.9 if done else -0.1), pytest.approx(-0.3))
+            else:
+                left = wanted[0][2] - 1
+                wanted = ([(*told, left)] if left else []) + wanted[1:]
+
+
+def list_of(worlds: Worlds, world: int) -> list[tuple[int, ...]]:
+    """Verb, object and how often, of every instruction. All there are count as that often."""
+    length = int(worlds.privileged["length"][world])
+    goals = [tuple(goal[:3].tolist()) for goal in worlds.privileged_goals[world, :length]]
+    counts = worlds.privileged["counts"][world]
+    return [(verb, kind, count or int(counts[kind])) for verb, kind, count in goals]
+
+
+def test_a_seeker_remembers_while_the_subtask_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It forgets what it has seen where another one is told, or an episode begins."""
+    skill = ScriptedSkill()
+    words = (Instruction("transform", "pig", 2), Instruction("visit", "cat"))
+    skill.worlds = Worlds(BLOCK, COUNT, given_list(BLOCK, words), replace(BLOCK.lists, event=False))
+    rollout = SkillRollout(skill.worlds, 100, skill)
+    forgotten: list[np.ndarray] = []
+    monkeypatch.setattr(rollout.seekers, "forget", lambda mask: forgotten.append(mask.copy()))
+    frames, _ = rollout.collect(skill, torch.Generator().manual_seed(0), teacher=True)
+    kinds = frames.subtasks[:, :, 1]
+    changed = torch.zeros_like(frames.begins)
+    changed[1:] = kinds[1:] != kinds[:-1]
+    assert torch.equal(torch.from_numpy(np.stack(forgotten)), frames.begins | changed)
+    assert (changed & ~frames.begins).any()
 
 
 def test_values_and_what_follows_them(story: Story) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
 from errands.stages.skill import SkillTrainer
-from errands.worlds.spec import BLOCK, GRID, Setting
+from errands.worlds.spec import BLOCK
 from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
 
 PAPER = {
@@ -29,6 +30,7 @@ RUNS = {
     "grid, object-dependent": tiny("grid", "object-dependent"),
     "grid, counted": tiny("grid", "inter-extrapolation"),
     "block": tiny("block", "independent"),
+    "block, in lists": tiny("block", in_lists=True),
     "block, counted": tiny("block", "inter-extrapolation"),
     "paper": tiny(**PAPER),
     "reward alone": tiny(
@@ -79,24 +81,34 @@ def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
     resumed = SkillTrainer(training)
     assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST)
     resumed.resume(tmp_path)
-    assert resumed.curriculum.facts() == trainer.curriculum.facts()
-    resumed.iterate()
     assert resumed.rollout.worlds.setting.sizes == (SMALLEST, SMALLEST + 2)
+    assert resumed.curriculum.facts() == trainer.curriculum.facts()
 
 
-def test_every_other_batch_begins_midway_where_that_is_wanted() -> None:
-    def setting(trainer: SkillTrainer) -> Setting:
-        trainer.iterate()
-        return trainer.rollout.worlds.setting
+def test_every_other_batch_is_of_lists_where_that_is_wanted() -> None:
+    trainer = SkillTrainer(tiny("block", in_lists=True))
+    assert trainer.in_lists is not None
+    assert trainer.in_lists.worlds.longest == BLOCK.limits.train_length
+    rollouts = {"subtasks": trainer.rollout, "lists": trainer.in_lists}
+    stepped: list[str] = []
+    for name, rollout in rollouts.items():
 
-    trainer = SkillTrainer(tiny("block", midway=True))
-    assert [setting(trainer) for _ in range(4)] == [BLOCK.skill, BLOCK.midway] * 2
-    trainer = SkillTrainer(tiny("block", midway=False))
-    assert [setting(trainer) for _ in range(2)] == [BLOCK.skill] * 2
-    trainer = SkillTrainer(tiny("grid", midway=True))  # which has no such setting
-    assert [setting(trainer) for _ in range(2)] == [GRID.skill] * 2
-    assert skill_training("block", "independent", midway=True).midway
-    assert not skill_training("block", "independent").midway
+        def collect(
+            *arguments: Any, _name: str = name, _plain: Any = rollout.collect, **options: Any
+        ) -> Any:
+            stepped.append(_name)
+            return _plain(*arguments, **options)
+
+        rollout.collect = collect  # type: ignore[method-assign]
+    reports = [trainer.iterate() for _ in range(4)]
+    assert stepped == ["subtasks", "lists"] * 2
+    validations = [report.validation for report in reports if report.validation]
+    assert all(0.0 <= said["lists"] <= 1.0 for said in validations)
+    assert SkillTrainer(tiny("block")).in_lists is None
+    remembering = skill_training("block", "independent", in_lists=True)
+    assert remembering.in_lists
+    assert remembering.network.remembers
+    assert not skill_training("block", "independent").network.remembers
 
 
 def test_nothing_to_resume_is_a_start(tmp_path: Path) -> None:

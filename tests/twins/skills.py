@@ -42,28 +42,36 @@ def tell_the_truth(moment: Moment) -> NDArray[np.bool_]:
 class ScriptedSkill(Skill):
     """Draws from allowed actions alone; its value is the number of steps since it began."""
 
-    def __init__(self, choice: Choice = act_optimally, signal: Signal = tell_the_truth) -> None:
-        super().__init__(SkillNetwork(embedding=1), 1)
+    def __init__(
+        self,
+        choice: Choice = act_optimally,
+        signal: Signal = tell_the_truth,
+        *,
+        counted: bool = False,
+    ) -> None:
+        super().__init__(SkillNetwork(embedding=1, counted=counted), 1)
         self.choice = choice
         self.signal = signal
         self.worlds: Worlds | None = None
         self.said: list[NDArray[np.bool_]] = []  # termination signals, one row a step
 
     def initial_memory(self, worlds: int) -> Memory:
-        return (torch.full((worlds,), -1.0),)
+        return torch.full((worlds,), -1.0), torch.arange(worlds)  # and which world it is in
 
-    def step(
-        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    def step_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
         worlds = self.worlds
         assert worlds is not None
         steps = torch.where(begins, 0.0, memory[0] + 1.0)
-        optimal = worlds.plan_subtasks().optimal
-        allowed = self.choice(optimal)
+        which = memory[1].numpy()
+        allowed = self.choice(worlds.plan_subtasks().optimal[which])
         allowed = allowed | ~allowed.any(axis=1, keepdims=True)  # no way: anything
         logits = torch.where(torch.from_numpy(allowed), 0.0, -1e9)
-        moment = Moment(steps.numpy().astype(np.int64), worlds.done, worlds.status > 0)
+        moment = Moment(
+            steps.numpy().astype(np.int64), worlds.done[which], worlds.status[which] > 0
+        )
         says = self.signal(moment)
         self.said.append(says)
         termination = torch.where(torch.from_numpy(says), 5.0, -5.0)
-        return SkillOutput(logits, termination, steps.clone(), deed=termination), (steps,)
+        return SkillOutput(logits, termination, steps.clone(), deed=termination), (steps, memory[1])

@@ -77,6 +77,8 @@ def everything(trainer: Trainer) -> dict[str, torch.Tensor]:
     moments = checkpoint.optimizer_tensors(trainer.optimizer)
     tensors |= {f"optimizer {key}": value for key, value in moments.items()}
     tensors |= {f"rollout {key}": value for key, value in trainer.rollout.snapshot().items()}
+    for part, named in trainer.own_tensors().items():
+        tensors |= {f"{part} {key}": value for key, value in named.items()}
     tensors["sampling"] = trainer.sampling.get_state()
     return {key: value.detach().clone() for key, value in tensors.items()}
 

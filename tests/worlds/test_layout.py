@@ -183,20 +183,6 @@ def test_agents_begin_anywhere_and_face_anywhere() -> None:
     assert 0.3 < on_object.mean() < 0.6  # objects are walked on, so one may begin on one
 
 
-@pytest.mark.parametrize(
-    ("gazes", "pitches"), [((0, 0), {0}), ((-1, 0), {-1, 0}), ((-1, 1), {-1, 0, 1}), ((1, 1), {1})]
-)
-def test_agents_begin_with_any_gaze_that_the_setting_has(
-    gazes: tuple[int, int], pitches: set[int]
-) -> None:
-    tasks = list_tasks(BLOCK, "train", (1, 1))
-    worlds = Worlds(BLOCK, 300, tasks, replace(BLOCK.skill, gazes=gazes))
-    worlds.reset()
-    counts = Counter(worlds.privileged["pitch"].tolist())
-    assert set(counts) == pitches
-    assert max(counts.values()) < 1.5 * min(counts.values())
-
-
 def test_lists_are_drawn_evenly_from_the_pool() -> None:
     tasks = list_tasks(GRID, "train", (1, 4))
     worlds = begun(GRID, tasks, GRID.lists, count=3000)

@@ -146,8 +146,6 @@ def test_a_users_spec_is_compiled() -> None:
         ({"lists": Setting((), objects=(0.0, 0.1), sizes=(4, 10))}, r"map sizes \(4, 10\)"),
         ({"skill": Setting((), objects=(0.0, 0.1), sizes=(9, 8))}, r"map sizes \(9, 8\)"),
         ({"skill": Setting((), objects=(0.0, 0.1), sizes=(5, 11))}, r"map sizes \(5, 11\)"),
-        ({"skill": Setting((), objects=(0.0, 0.1), gazes=(-2, 0))}, r"gazes \(-2, 0\)"),
-        ({"midway": Setting((), objects=(0.0, 0.1), gazes=(1, 0))}, r"gazes \(1, 0\)"),
     ],
 )
 def test_a_wrong_spec_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:

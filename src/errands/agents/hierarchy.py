@@ -117,37 +117,58 @@ class Hierarchy:
     ) -> Move:
         """One step of everything. `greedy` makes the meta controller take the likeliest."""
         before = state.meta.g
+        seen = self.skill.see(image) if self.skill else image
         if self.skill is None:
             termination = torch.zeros(begins.shape, device=self.device)
         else:
-            output, memory = self.skill.step(image, before, begins, state.skill)
+            output, memory = self.skill.step_seen(seen, before, begins, state.skill)
             termination = torch.sigmoid(output.termination)
         finished = (termination > 0.5) & ~begins
-        given = MetaInput(image, bags, mask, finished, begins)
+        shown = seen if self.meta.network.eyes == "skill" else image
+        given = MetaInput(shown, bags, mask, finished, begins)
         # Flat learned to draw its actions and its shifts alike: the likeliest may never end.
         drawn = None if greedy and self.skill is not None else random
         thought, meta = self.meta.step(given, state.meta, soft=soft, random=drawn)
         if self.skill is None:
             return Move(thought, given, termination, meta.g[:, 0], HierarchyState(meta, ()))
         # A subtask starts anew where it is another one, and where it was just finished.
-        logits = output.logits
-        anew = torch.nonzero(begins | finished | (meta.g != before).any(dim=1))[:, 0]
-        if anew.numel():
-            starts = torch.ones(anew.shape, dtype=torch.bool, device=self.device)
-            own = tuple(item[anew] for item in state.skill)
-            output, fresh = self.skill.step(image[anew], meta.g[anew], starts, own)
-            logits = logits.index_copy(0, anew, output.logits)
-            memory = tuple(
-                item.index_copy(0, anew, new) for item, new in zip(memory, fresh, strict=True)
-            )
+        anew = begins | finished | (meta.g != before).any(dim=1)
+        logits, memory = start_anew(self.skill, seen, meta.g, begins, anew, output.logits, memory)
         actions = draw(torch.softmax(logits, dim=1), random)
         return Move(thought, given, termination, actions, HierarchyState(meta, memory))
+
+
+def start_anew(
+    skill: Skill,
+    seen: Tensor,
+    subtasks: Tensor,
+    begins: Tensor,
+    anew: Tensor,
+    logits: Tensor,
+    memory: Memory,
+) -> tuple[Tensor, Memory]:
+    """What a skill would do, and remember, once subtasks have changed where `anew` is true.
+
+    Logits and memory are of this observation and the subtasks before. Some skills remember what
+    they saw while they did those; the others forget it.
+    """
+    where = torch.nonzero(anew)[:, 0]
+    if not where.numel():
+        return logits, memory
+    forgets = begins[where] if skill.network.remembers else torch.ones_like(begins[where])
+    own = tuple(item[where] for item in memory)
+    output, fresh = skill.step_seen(seen[where], subtasks[where], forgets, own)
+    logits = logits.index_copy(0, where, output.logits)
+    memory = tuple(item.index_copy(0, where, new) for item, new in zip(memory, fresh, strict=True))
+    return logits, memory
 
 
 def _check_fit(meta: MetaNetwork, skill: SkillNetwork) -> None:
     """Refuse a skill that cannot do, or cannot see, what the meta controller chooses from."""
     if skill.world != meta.world:
         raise ValueError(f"a skill of the {skill.world} world cannot act in the {meta.world}")
+    if meta.eyes == "skill" and meta.world == "grid":
+        raise ValueError("on the grid there are no eyes to share: a skill sees the map as it is")
     if skill.counted:
         raise ValueError("a skill that counts does not take subtasks of verb and object alone")
     if skill.objects != meta.objects:

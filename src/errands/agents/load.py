@@ -25,7 +25,12 @@ class TrainedSkill:
     @property
     def name(self) -> str:
         learned = self.description["training"]
-        return skill_name(learned["world"], learned["scenario"], analogy=learned["analogy"])
+        return skill_name(
+            learned["world"],
+            learned["scenario"],
+            analogy=learned["analogy"],
+            in_lists=learned.get("in_lists", False),
+        )
 
 
 class TrainedAgent(Hierarchy):
@@ -44,9 +49,10 @@ class TrainedAgent(Hierarchy):
         return f"{learned['world']}/{learned['agent']}{analogy}{soft}"
 
 
-def skill_name(world: str, scenario: str, *, analogy: bool) -> str:
+def skill_name(world: str, scenario: str, *, analogy: bool, in_lists: bool = False) -> str:
     """How a skill is called: "grid/skill-independent"."""
-    return f"{world}/skill-{scenario}" + ("" if analogy else "-no-analogy")
+    lists = "-in-lists" if in_lists else ""
+    return f"{world}/skill-{scenario}{lists}" + ("" if analogy else "-no-analogy")
 
 
 def shipped_agents() -> tuple[str, ...]:

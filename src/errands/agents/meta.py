@@ -38,6 +38,7 @@ class MetaNetwork:
     world: Literal["grid", "block"] = "grid"
     gate: Gate = "learned"  # Dynamic; Long: at-termination; Short and Flat: every-step
     flat: bool = False  # choose primitive actions, without a skill
+    eyes: Literal["own", "skill"] = "own"  # block: whose first two convolutions; paper: own
     words: int = 21  # tokens of the vocabulary, padding included
     verbs: int = 3
     objects: int = 15
@@ -84,7 +85,7 @@ class MetaState(NamedTuple):
 class MetaInput(NamedTuple):
     """What a meta controller reads at one step."""
 
-    image: Tensor  # (B, ...)
+    image: Tensor  # (B, ...), or what the skill's eyes make of it
     bags: Tensor  # (B, K, words) how often each word stands in each instruction
     mask: Tensor  # (B, K) which instructions are there
     finished: Tensor  # (B,) b_t: the skill says that g_(t-1) is finished
@@ -206,18 +207,19 @@ class MetaController(nn.Module):
         self.recurrent = network.world == "block"
         self.sees_two = network.flat and not self.recurrent  # as the grid's skill does
         if self.recurrent:
-            eyes = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
-            self.conv1: nn.Module = eyes
-            self.conv2 = nn.Conv2d(16, 32, 1)
+            if network.eyes == "own":
+                eyes = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
+                self.conv1: nn.Module = eyes
+                self.conv2 = nn.Conv2d(16, 32, 1)
+                for conv in (eyes, self.conv2):
+                    nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
+                    assert conv.bias is not None
+                    nn.init.zeros_(conv.bias)
             self.conv3 = PredictedConv(32, 32, network.condition)
             self.summary_size = 32 * 3 * 3  # after Pool(5)
             self.context: nn.Module = FactorisedLSTM(
                 self.summary_size, network.hidden, network.condition, network.factors
             )
-            for conv in (eyes, self.conv2):
-                nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
-                assert conv.bias is not None
-                nn.init.zeros_(conv.bias)
             self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             return
         planes = 3 + network.objects
@@ -363,9 +365,12 @@ class MetaController(nn.Module):
         """s_t, and the context and cell if it were updated."""
         context: Tensor
         if self.recurrent:
-            x = scaled_pixels(given.image, h.dtype)
-            x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
-            x = F.relu(self.conv3(x.movedim(1, -1).flatten(1, 2), condition))
+            seen = given.image
+            if self.network.eyes == "own":
+                x = scaled_pixels(given.image, h.dtype)
+                x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
+                seen = x.movedim(1, -1).flatten(1, 2)
+            x = F.relu(self.conv3(seen, condition))
             s = F.max_pool2d(x.view(-1, 15, 15, 32).movedim(-1, 1), 5).flatten(1)
             context, cell = self.context(s, condition, (h, cell))
             return s, context, cell

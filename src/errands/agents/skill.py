@@ -50,6 +50,7 @@ class SkillNetwork:
     narrow: int = 0  # numbers of phi(g) that reach the factorised layer; 0: all, as in the paper
     lstm: int = 128  # block; paper: 64
     looks: int = 2  # block: of how many observations the LSTM is told at once; paper: 1
+    remembers: bool = False  # block: memory outlasts a subtask; the paper does not say
 
 
 class SkillOutput(NamedTuple):
@@ -81,20 +82,39 @@ class Skill(nn.Module):
     def initial_memory(self, worlds: int) -> Memory:
         raise NotImplementedError
 
+    def see(self, images: Tensor) -> Tensor:
+        """What observations (B, ...) show whatever the subtask is: (B, ...)."""
+        return images
+
     def unroll(
         self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
         """Time steps of a batch: images (T, B, ...), subtasks (T, B, 3), begins (T, B).
 
-        `begins` is true where a new subtask starts, so that nothing earlier is remembered.
+        `begins` is true where nothing earlier is remembered: where a new subtask starts, or if the
+        skill `remembers` a new episode.
         """
+        seen = self.see(images.flatten(0, 1))
+        seen = seen.view(*begins.shape, *seen.shape[1:])  # (T, B, ...)
+        return self.unroll_seen(seen, subtasks, begins, memory)
+
+    def unroll_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        """The same for what has been seen already: (T, B, ...)."""
         raise NotImplementedError
 
     def step(
         self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
         """One time step of a batch: images (B, ...), subtasks (B, 3), begins (B,)."""
-        output, memory = self.unroll(images[None], subtasks[None], begins[None], memory)
+        return self.step_seen(self.see(images), subtasks, begins, memory)
+
+    def step_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        """The same for what has been seen already: (B, ...)."""
+        output, memory = self.unroll_seen(seen[None], subtasks[None], begins[None], memory)
         return SkillOutput(*(part[0] for part in output)), memory
 
     def _phi(self, subtasks: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,14 +163,15 @@ class GridSkill(Skill):
         seen = torch.zeros(worlds, self.planes, self.SIZE, self.SIZE, dtype=torch.uint8)
         return seen.to(device), torch.zeros(worlds, device=device)
 
-    def unroll(
-        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    def unroll_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
-        seen, counter = memory
+        images = seen
+        last, counter = memory
         times, worlds = begins.shape
-        before = torch.cat((seen[None], images[:-1]))
+        before = torch.cat((last[None], images[:-1]))
         before = torch.where(begins[..., None, None, None], images, before)
-        seen = images[-1].clone()  # worlds write their next observation into the same memory
+        last = images[-1].clone()  # worlds write their next observation into the same memory
         flat = subtasks.reshape(times * worlds, -1)
         at_first, embedded = self._phi(flat)
         x = self._tell_apart(images.flatten(0, 1), before.flatten(0, 1), at_first)
@@ -159,7 +180,7 @@ class GridSkill(Skill):
         signal = self.termination(features).view(times, worlds)
         value = self.value(features).view(times, worlds)
         if not self.network.counted:
-            return SkillOutput(logits, signal, value, signal), (seen, counter)
+            return SkillOutput(logits, signal, value, signal), (last, counter)
         # Two observations cannot tell how often a subtask was done: each step's deed is added to
         # a counter, and the subtask is finished when the counter reaches what phi(g) wants.
         deeds = torch.sigmoid(signal)
@@ -171,7 +192,7 @@ class GridSkill(Skill):
         left = wanted - torch.stack(totals)
         value = value + self.value_left(left.detach()[..., None]).squeeze(-1)
         output = SkillOutput(logits, self.sharpness * (0.5 - left), value, signal)
-        return output, (seen, counter.detach())
+        return output, (last, counter.detach())
 
     def _features(self, x: Tensor, image: Tensor, embedded: Tensor) -> Tensor:
         """What conv1 told apart, the observation and phi(g) to (B, hidden)."""
@@ -246,12 +267,18 @@ class BlockSkill(Skill):
         before = torch.zeros(worlds, (self.network.looks - 1) * self.SEEN, device=device)
         return h, h.clone(), before
 
-    def unroll(
-        self, images: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    def see(self, images: Tensor) -> Tensor:
+        """(B, 64, 64, 3) pixels to (B, 225, 32): places of the picture, and what is there."""
+        x = scaled_pixels(images, self.conv1.weight.dtype)
+        x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
+        return x.movedim(1, -1).flatten(1, 2)
+
+    def unroll_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
     ) -> tuple[SkillOutput, Memory]:
         times, worlds = begins.shape
         at_first, embedded = self._phi(subtasks)  # (T, B, E) each
-        x = self._look(images.flatten(0, 1), at_first.flatten(0, 1)).view(times, worlds, -1)
+        x = self._look(seen.flatten(0, 1), at_first.flatten(0, 1)).view(times, worlds, -1)
         h, c, before = memory
         if self.network.looks == 2:
             # Who stands on an object does not see it: what was in front a step ago tells which.
@@ -269,12 +296,9 @@ class BlockSkill(Skill):
         output = SkillOutput(self.policy(features), finished, value, finished)
         return output, (h.detach(), c.detach(), before)
 
-    def _look(self, image: Tensor, embedded: Tensor) -> Tensor:
-        """(B, 64, 64, 3) pixels and phi(g) to (B, 1152)."""
-        x = scaled_pixels(image, embedded.dtype)
-        x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
-        x = x.movedim(1, -1).flatten(1, 2)  # (B, 225, 32)
-        x = F.relu(self.conv3(x, embedded))
+    def _look(self, seen: Tensor, embedded: Tensor) -> Tensor:
+        """What was seen (B, 225, 32) and phi(g) to (B, 1152)."""
+        x = F.relu(self.conv3(seen, embedded))
         x = x.view(-1, 15, 15, 32).movedim(-1, 1)
         return F.relu(self.conv4(x)).flatten(1)
 

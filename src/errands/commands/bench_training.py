@@ -143,7 +143,8 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
             state = MetaState(*(item[t] for item in frames.before))
             given = MetaInput(*(item[t] for item in frames.given))
             decided = Decision(*(item[t] for item in frames.decision))
-            _, remembered = skill.step(given.image, decided.g, given.begins, remembered)
+            seen = given.image if meta.network.eyes == "skill" else skill.see(given.image)
+            _, remembered = skill.step_seen(seen, decided.g, given.begins, remembered)
             meta.step(given, state, soft=soft, decided=decided)
 
     def advance() -> int:

@@ -81,9 +81,12 @@ class EvaluateSkill:
         with bar:
             task = bar.add_task("episodes", total=self.episodes)
             record = evaluate_skill(trained.skill, test, lambda count: bar.advance(task, count))
-        record["training"] = {
-            key: learned[key] for key in ("preset", "teacher", "analogy", "seed")
-        } | {"frames": trained.description["frames"], "seconds": trained.description["seconds"]}
+        record["training"] = {key: learned[key] for key in ("preset", "teacher", "analogy", "seed")}
+        record["training"] |= {
+            "in_lists": learned.get("in_lists", False),
+            "frames": trained.description["frames"],
+            "seconds": trained.description["seconds"],
+        }
         self._tell(record)
         return 0
 

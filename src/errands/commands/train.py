@@ -60,15 +60,15 @@ class TrainSkill(_Run):
     teacher: Literal["planner", "rl", "none"] = "planner"
     """Who labels in distillation: the exact planner, a policy for each subtask that was trained by
     actor-critic first (grid only), or nobody: actor-critic alone."""
-    midway: bool = False
-    """Begin every other batch of episodes as in the middle of a list, with a gaze that is down and
-    little to see: for a skill that is to execute lists (block world only)."""
+    in_lists: bool = False
+    """Also learn in lists, told one subtask after the other, and remember what was seen while an
+    earlier one was done: for a skill that is to execute lists (block world, independent only)."""
 
     def execute(self) -> int:
         if self.teacher == "rl" and self.world != "grid":
             raise Problem("--teacher rl is there for --world grid only; take planner or none")
-        if self.midway and self.world != "block":
-            raise Problem("--midway is there for --world block only; leave it out")
+        if self.in_lists and (self.world != "block" or self.scenario != "independent"):
+            raise Problem("--in-lists is there for --world block --scenario independent only")
         self.prepare()
         from errands.config import skill_training
         from errands.stages.skill import SkillTrainer
@@ -79,7 +79,7 @@ class TrainSkill(_Run):
             self.preset,
             analogy=not self.no_analogy,
             teacher=self.teacher,
-            midway=self.midway,
+            in_lists=self.in_lists,
             seed=self.seed,
         )
         run_training(training, lambda: SkillTrainer(training, self.device), self.out, _tell_skill)

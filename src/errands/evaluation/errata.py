@@ -193,8 +193,8 @@ DEVIATIONS = (
         "lists",
         "curriculum",
         "lists and maps grow, thresholds not given",
-        "lists grow from 1 to 4 at 85% success (block world: 70%), maps from 7 to 10 with them; "
-        "short lists get fewer steps",
+        "lists grow from 1 to 4 at 85% success, maps from 7 to 10 with them; short lists get "
+        "fewer steps",
     ),
     Deviation(
         "lists",
@@ -207,7 +207,8 @@ DEVIATIONS = (
         "lists",
         "a subtask that starts",
         "open",
-        "the skill forgets what it remembered wherever the subtask is new or was finished",
+        "the skill forgets what it remembered wherever the subtask is new or was finished; the "
+        "block world's, which learned in lists (`--in-lists`), only where an episode begins",
     ),
     Deviation(
         "lists",

@@ -12,8 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from errands.agents.hierarchy import start_anew
 from errands.agents.skill import Skill
 from errands.evaluation.episodes import mean_and_error, origin
+from errands.language.splits import MOST_REPEATS
 from errands.learning.rollout import sample
 from errands.seeds import TEST_SEEDS
 from errands.worlds.spec import WORLDS, WorldSpec
@@ -119,6 +121,39 @@ def _run_batch(
         misses=misses,
         false_alarms=false_alarms,
     )
+
+
+def run_lists(skill: Skill, worlds: Worlds, *, seed: int) -> NDArray[np.bool_]:
+    """Which lists a skill carries out that is told the true subtask at every moment.
+
+    As far as the skill goes: what it would do under a meta controller that is never wrong. Worlds
+    stand at the beginning of their episodes.
+    """
+    device = skill.policy.weight.device
+    random = torch.Generator().manual_seed(seed % 2**63)
+    memory = skill.initial_memory(worlds.count)
+    begins = np.ones(worlds.count, np.bool_)
+    done = np.zeros(worlds.count, np.int64)  # subtasks of each list
+    told = _true_subtasks(worlds)
+    while not worlds.status.all():
+        starts = torch.from_numpy(begins).to(device)
+        with torch.no_grad():
+            seen = skill.see(torch.from_numpy(worlds.images).to(device))
+            output, memory = skill.step_seen(seen, told.to(device), starts, memory)
+            told, before = _true_subtasks(worlds), done
+            done = worlds.privileged["progress"] * MOST_REPEATS + worlds.privileged["achieved"]
+            anew = torch.from_numpy(begins | (done != before)).to(device)
+            logits, memory = start_anew(
+                skill, seen, told.to(device), starts, anew, output.logits, memory
+            )
+        actions, _ = sample(logits.cpu(), random)
+        worlds.step(actions.numpy())
+        begins = np.zeros(worlds.count, np.bool_)
+    return worlds.done
+
+
+def _true_subtasks(worlds: Worlds) -> torch.Tensor:
+    return torch.from_numpy(worlds.privileged_subtasks().astype(np.int64))
 
 
 @dataclass(frozen=True)

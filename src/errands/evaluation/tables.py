@@ -48,7 +48,8 @@ def skill_table(records: Sequence[Record]) -> Table:
                 record["scenario"],
                 "yes" if training["analogy"] else "no",
                 record["split"],
-                f"{training['preset']}, {training['teacher']}",
+                f"{training['preset']}, {training['teacher']}"
+                + (", in lists" if training.get("in_lists") else ""),
                 f"{theirs.success:.1%} ({theirs.reward:+.2f})" if theirs else NOTHING,
                 percent(record["success"]),
                 f"{record['finished']['mean']:.1%}",
@@ -109,10 +110,11 @@ def percent(measured: dict[str, float | None]) -> str:
     return f"{mean:.1%}" if error is None else f"{mean:.1%} ±{error:.1%}"
 
 
-def _skill_order(record: Record) -> tuple[bool, int, bool, bool]:
+def _skill_order(record: Record) -> tuple[bool, int, bool, bool, bool]:
     return (
         record["world"] == "block",
         SCENARIOS.index(record["scenario"]),
         record["training"]["analogy"],
+        record["training"].get("in_lists", False),
         record["split"] == "unseen",
     )

@@ -7,6 +7,7 @@ from errands.worlds.spec import Setting
 SMALLEST = 7  # map size to begin with, border included, unless the world has smaller ones [C]
 GROW_AT = 0.9  # share of successes in the last batches that makes the next size join [O]
 PATIENCE = 5  # batches in a row [O]
+GROW_LISTS_AT = 0.85  # share of successes that makes lists longer [O]
 ENOUGH = 0.5  # share of events used, at which they happen as often as in the world itself [O]
 MEMORY = 4  # batches that it is a mean of [O]
 
@@ -55,10 +56,8 @@ class Curriculum:
 class ListCurriculum:
     """How long lists are: 1 at first, and one more whenever the agent has learned to do those."""
 
-    def __init__(self, longest: int, grow_at: float) -> None:
-        """`grow_at`: the share of successes that makes lists longer."""
+    def __init__(self, longest: int) -> None:
         self._longest = longest
-        self._grow_at = grow_at
         self.reached = 1
         self.mastered = False  # the longest are learned as well
         self._good_batches = 0
@@ -74,7 +73,7 @@ class ListCurriculum:
 
     def learn(self, success: float) -> bool:
         """Take in a batch's success rate; true when lists have become longer."""
-        self._good_batches = self._good_batches + 1 if success >= self._grow_at else 0
+        self._good_batches = self._good_batches + 1 if success >= GROW_LISTS_AT else 0
         if self._good_batches < PATIENCE:
             return False
         self._good_batches = 0

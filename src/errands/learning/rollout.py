@@ -2,7 +2,8 @@
 
 An episode's last observation is a frame of its own: nothing is decided there any more, but it is
 where the termination signal must say yes (or, when the episode was cut off, no). The frame after
-it begins a new episode.
+it begins a new episode. In lists the same holds for each subtask: where one is done, the skill
+pauses for a step and has only to say so, and is told the next one then.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from errands.agents.skill import Memory, Skill
 from errands.worlds.seeker import Seekers
 from errands.worlds.vector import Worlds
 
+SUBTASK = 2  # verb and object make a subtask; how often it is to be done comes after them
+
 
 @dataclass(frozen=True)
 class SkillFrames:
@@ -26,7 +29,7 @@ class SkillFrames:
     images: Tensor
     subtasks: Tensor  # (T, B, 3)
     begins: Tensor  # first frame of an episode
-    running: Tensor  # the agent decides here: false on an episode's last frame
+    running: Tensor  # the agent decides here: false on the last frame of an episode, or subtask
     finished: Tensor  # the subtask is finished here: what the termination signal should say
     deeds: Tensor  # the subtask was done once more by the step before: the teacher says so
     actions: Tensor
@@ -35,7 +38,7 @@ class SkillFrames:
     next_values: Tensor
     rewards: Tensor
     done: Tensor  # the action finished the subtask
-    ended: Tensor  # the action ended the episode, by finishing or by the step limit
+    ended: Tensor  # the action ended the subtask, by finishing it or by the step limit
     optimal: Tensor  # (T, B, actions) the teacher's distribution; zeros when there is no teacher
     memory: Memory  # what the skill remembered before the first frame
 
@@ -61,7 +64,7 @@ class RolloutStatistics:
 
 
 class SkillRollout:
-    """Worlds with one subtask each, and a skill that goes on where it stopped."""
+    """Worlds with a subtask each, or lists of them, and a skill that goes on where it stopped."""
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class SkillRollout:
         self.deeds = np.zeros(worlds.count, np.bool_)
         self.seekers = Seekers(worlds.count)  # the block world's planner
         worlds.reset()
+        self.asked = worlds.privileged_subtasks()  # what the skill was asked for last
 
     def collect(
         self, skill: Skill, random: torch.Generator, *, teacher: bool, guided: float = 0.0
@@ -88,6 +92,7 @@ class SkillRollout:
         """
         worlds, device = self.worlds, skill.policy.weight.device
         memory = self.memory
+        counts = skill.network.counted  # and is told a count: only the last deed finishes it
         kept: dict[str, list[Tensor]] = {}
         rewards_of_ended: list[NDArray[np.float64]] = []
         successes = 0
@@ -98,14 +103,20 @@ class SkillRollout:
 
         for _ in range(self.steps):
             image = torch.from_numpy(worlds.images.copy())
-            subtask = torch.from_numpy(worlds.subtasks.astype(np.int64))
             begins, ended_before = self.begins, worlds.status > 0
+            pauses = self.deeds & ~ended_before & (not counts)
+            due = np.where(pauses[:, None], self.asked, worlds.privileged_subtasks())
+            changed = (due[:, :SUBTASK] != self.asked[:, :SUBTASK]).any(axis=1)
+            self.seekers.forget(begins | changed)
+            self.asked = due
+            subtask = torch.from_numpy(due.astype(np.int64))
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
             if teacher:
                 optimal[:] = self.advisor(worlds) if self.advisor else self._plan()
                 optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
-            keep(images=image, subtasks=subtask, begins=begins, running=~ended_before)
-            keep(finished=worlds.done, optimal=optimal, deeds=self.deeds)
+            decides = ~ended_before & ~pauses
+            keep(images=image, subtasks=subtask, begins=begins, running=decides)
+            keep(finished=worlds.done if counts else self.deeds, optimal=optimal, deeds=self.deeds)
             with torch.no_grad():
                 output, self.memory = skill.step(
                     image.to(device),
@@ -116,18 +127,24 @@ class SkillRollout:
             action, log_probability = sample(output.logits.cpu(), random)
             if guided:
                 action = _take_advice(action, torch.from_numpy(optimal), guided, random)
+            action[torch.from_numpy(pauses)] = worlds.idle_action
             achieved = worlds.privileged["achieved"].copy()
+            progress = worlds.privileged["progress"].copy()
             keep(actions=action, log_probabilities=log_probability, values=output.value.cpu())
             keep(signals=output.termination.cpu() > 0)
             worlds.step(action.numpy(), renew=True)
             ended = (worlds.status > 0) & ~ended_before
-            keep(rewards=worlds.rewards.copy(), done=worlds.done & ended, ended=ended)
+            self.deeds = worlds.privileged["achieved"] > achieved
+            self.deeds |= worlds.privileged["progress"] > progress
+            self.deeds &= ~ended_before
+            done = worlds.done & ended if counts else self.deeds
+            rewards = worlds.rewards + worlds.spec.rewards.done * (done & ~worlds.done)
+            keep(rewards=rewards, done=done, ended=ended | done)
             if ended.any():
                 statistics = worlds.finished()
                 fresh = ended[statistics.world]
                 rewards_of_ended.append(statistics.reward[fresh])
                 successes += int(statistics.success[fresh].sum())
-            self.deeds = ((worlds.privileged["achieved"] > achieved) | worlds.done) & ~ended_before
             self.begins = ended_before
         stacked = {name: torch.stack(values) for name, values in kept.items()}
         signals = stacked.pop("signals")
@@ -149,16 +166,14 @@ class SkillRollout:
         worlds = self.worlds
         if worlds.spec.kind == "grid":
             return worlds.plan_subtasks().optimal
-        self.seekers.forget(self.begins)
-        subtasks = worlds.privileged_subtasks()
-        return self.seekers.plan(worlds.privileged, subtasks, worlds.rules).optimal
+        return self.seekers.plan(worlds.privileged, self.asked, worlds.rules).optimal
 
     def _value_now(self, skill: Skill) -> Tensor:
         device = skill.policy.weight.device
         with torch.no_grad():
             output, _ = skill.step(
                 torch.from_numpy(self.worlds.images).to(device),
-                torch.from_numpy(self.worlds.subtasks.astype(np.int64)).to(device),
+                torch.from_numpy(self.worlds.privileged_subtasks().astype(np.int64)).to(device),
                 torch.from_numpy(self.begins).to(device),
                 self.memory,
             )
@@ -183,8 +198,9 @@ class SkillRollout:
         for name, array in self._flags().items():
             array[:] = arrays[name]
 
-    def _flags(self) -> dict[str, NDArray[np.bool_]]:
-        return {"begins": self.begins, "deeds": self.deeds, "seen": self.seekers.seen}
+    def _flags(self) -> dict[str, NDArray[Any]]:
+        flags = {"begins": self.begins, "deeds": self.deeds, "seen": self.seekers.seen}
+        return {**flags, "asked": self.asked}
 
 
 def _take_advice(actions: Tensor, advice: Tensor, share: float, random: torch.Generator) -> Tensor:

@@ -98,7 +98,7 @@ class MetaTrainer(Trainer):
         # One's own may move or go on learning: it is kept with the agent, as it is now.
         self._own_skill = None if training.skill in shipped_agents() else found
         self.hierarchy = Hierarchy(self.meta, self.skill)
-        self.curriculum = ListCurriculum(training.longest, training.grow_at)
+        self.curriculum = ListCurriculum(training.longest)
         self.events = EventCurriculum()
         self.begun = [0]  # frames at which each stage began, so far
         self.soft = training.stages[0].soft  # how the agent of the last iteration updates

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from errands.agents.skill import Skill, build_skill
 from errands.config import SkillTraining, Stage
-from errands.evaluation.skills import run_skill
+from errands.evaluation.skills import run_lists, run_skill
 from errands.learning import distributed
 from errands.learning.advantages import advantages_and_returns
 from errands.learning.curriculum import Curriculum
@@ -21,7 +21,7 @@ from errands.stages.distill import distillation_losses
 from errands.stages.finetune import actor_critic_losses
 from errands.stages.teacher import School
 from errands.stages.trainer import Report, Trainer, mean_terms
-from errands.worlds.spec import WORLDS, Setting, WorldSpec
+from errands.worlds.spec import WORLDS, WorldSpec
 from errands.worlds.vector import Worlds
 
 
@@ -53,7 +53,20 @@ class SkillTrainer(Trainer):
         )
         advisor = self.school.advise if self.school else None
         self.rollout = SkillRollout(worlds, training.steps, self.skill, advisor)
+        self.in_lists = self._in_lists(rank_seed) if training.in_lists else None
         self.lessons = 0  # iterations of the teachers, which come first
+
+    def _in_lists(self, seed: int) -> SkillRollout:
+        """Where the skill is told one subtask of a list after the other.
+
+        Without events: nothing should pay but what it is told.
+        """
+        length = self.spec.limits.train_length
+        lists = tasks.lists(self.spec, "train", (1, length))
+        count = self.training.worlds
+        worlds = Worlds(self.spec, count, lists, replace(self.spec.lists, event=False))
+        worlds.seed(seed + count)
+        return SkillRollout(worlds, self.training.steps, self.skill)
 
     @property
     def skill(self) -> Skill:
@@ -107,8 +120,8 @@ class SkillTrainer(Trainer):
         self.set_rate(rate)
         distilling = name == "distill"
         self.skill.eval()
-        self.rollout.worlds.change_setting(self._setting())
-        frames, statistics = self.rollout.collect(
+        in_turn = self.rollout, self.in_lists or self.rollout
+        frames, statistics = in_turn[self.iteration % 2].collect(
             self.skill,
             self.sampling,
             teacher=distilling,
@@ -116,8 +129,9 @@ class SkillTrainer(Trainer):
         )
         self.skill.train()
         steps = list(self._updates(frames, distilling, stage.entropy_weight(share)))
-        if self.training.curriculum:
-            self.curriculum.learn(distributed.mean(statistics.success))
+        grows = self.training.curriculum
+        if grows and self.curriculum.learn(distributed.mean(statistics.success)):
+            self.rollout.worlds.change_setting(self.curriculum.setting)
         self.iteration += 1
         validation = self._validate() if self.is_time_to_validate() else None
         self.seconds += time.perf_counter() - start
@@ -161,16 +175,12 @@ class SkillTrainer(Trainer):
         finetune = self.training.finetune
         return "finetune", finetune, (self.skill_frames - distill.frames) / max(finetune.frames, 1)
 
-    def _setting(self) -> Setting:
-        """How episodes are laid out that begin in the next batch."""
-        setting: Setting = self.curriculum.setting
-        midway = self.spec.midway
-        if self.training.midway and midway and self.iteration % 2 == 1:
-            return replace(midway, sizes=setting.sizes)
-        return setting
-
     def _validate(self) -> dict[str, float]:
-        """Strict success on the validation split: what the best weights are chosen by."""
+        """Strict success on the validation split: what the best weights are chosen by.
+
+        And, of a skill that learns in lists, the share of those that it carries out in the steps of
+        the training's: both count the same.
+        """
         episodes = run_skill(
             self.average,
             self.spec,
@@ -178,28 +188,44 @@ class SkillTrainer(Trainer):
             episodes=self.training.validation_episodes,
             seed=VALIDATION_SEEDS,
         )
+        success = float(episodes.success.mean())
+        lists = self._validate_lists() if self.training.in_lists else {}
         return {
-            "success": float(episodes.success.mean()),
+            "success": (success + lists.get("lists", success)) / 2,
+            **lists,
             "finished": float(episodes.finished.mean()),
             "precision": episodes.precision,
             "recall": episodes.recall,
             "reward": float(episodes.reward.mean()),
         }
 
+    def _validate_lists(self) -> dict[str, float]:
+        length = self.spec.limits.train_length
+        limit = self.spec.step_limit(length, "train")
+        wanted = tasks.lists(self.spec, "validation", (length, length), step_limit=limit)
+        worlds = Worlds(self.spec, self.training.validation_episodes, wanted)
+        worlds.seed(VALIDATION_SEEDS)
+        worlds.reset()
+        return {"lists": float(run_lists(self.average, worlds, seed=VALIDATION_SEEDS).mean())}
+
     def description(self) -> dict[str, Any]:
         network = asdict(self.training.network)
         return {"kind": "skill", "network": network, **super().description()}
 
     def own_tensors(self) -> dict[str, dict[str, Tensor]]:
-        return {"school": self.school.snapshot()} if self.school else {}
+        parts = {"school": self.school, "in_lists": self.in_lists}
+        return {name: part.snapshot() for name, part in parts.items() if part}
 
     def own_facts(self) -> dict[str, Any]:
         return {"lessons": self.lessons}
 
     def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
         self.lessons = facts["lessons"]
+        self.rollout.worlds.change_setting(self.curriculum.setting)
         if self.school:
             self.school.restore(parts["school"])
+        if self.in_lists and distributed.rank() == 0:
+            self.in_lists.restore(parts["in_lists"])
 
 
 def to_device(frames: SkillFrames, device: torch.device) -> SkillFrames:

@@ -63,8 +63,6 @@ class Ranges:
     most_water: Annotated[float, "f8"]
     smallest: Annotated[int, "i2"]
     largest: Annotated[int, "i2"]
-    lowest_gaze: Annotated[int, "i2"]
-    highest_gaze: Annotated[int, "i2"]
     event: Annotated[bool, "?"]
     forgiving: Annotated[bool, "?"]
 
@@ -79,7 +77,6 @@ def compile_setting(setting: Setting, objects: tuple[str, ...]) -> Records:
     ranges["fewest_walls"], ranges["most_walls"] = setting.walls
     ranges["least_water"], ranges["most_water"] = setting.water
     ranges["smallest"], ranges["largest"] = setting.sizes
-    ranges["lowest_gaze"], ranges["highest_gaze"] = setting.gazes
     ranges["event"], ranges["forgiving"] = setting.event, setting.forgiving
     return compiled
 
@@ -115,7 +112,7 @@ def begin_world(
     room = open_cells - max(2, open_cells // 4)
     scatter(world, ranges, room, open_cells)
     provide(world, goals, rules, room)
-    draw_agent(world, ranges, open_cells)
+    draw_agent(world, open_cells)
     world.deed_verb = NOTHING
     world.deed_object = NOTHING
     world.event_cell = NOTHING
@@ -217,8 +214,8 @@ def draw_list(
 
 
 @kernel()
-def draw_agent(world: World, ranges: Ranges, open_cells: int) -> None:
-    """Put the agent on a random open cell, perhaps on an object, facing anywhere."""
+def draw_agent(world: World, open_cells: int) -> None:
+    """Put the agent on a random open cell, perhaps on an object, facing anywhere, level."""
     remaining = below(world, open_cells)
     for cell in range(MAP_SIZE * MAP_SIZE):
         row, column = cell // MAP_SIZE, cell % MAP_SIZE
@@ -228,9 +225,7 @@ def draw_agent(world: World, ranges: Ranges, open_cells: int) -> None:
                 break
             remaining -= 1
     world.heading = below(world, 4)
-    world.pitch = ranges.lowest_gaze
-    if ranges.highest_gaze > ranges.lowest_gaze:
-        world.pitch += below(world, ranges.highest_gaze - ranges.lowest_gaze + 1)
+    world.pitch = 0
 
 
 @kernel()

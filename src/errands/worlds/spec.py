@@ -61,7 +61,6 @@ class Setting:
     sizes: tuple[int, int] = (MAP_SIZE, MAP_SIZE)  # smallest and largest map, border included
     event: bool = True  # whether the world's event happens
     forgiving: bool = False  # whether a missing target of the current instruction is put back
-    gazes: tuple[int, int] = (0, 0)  # lowest and highest pitch at the start: -1 down, 1 up
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,6 @@ class WorldSpec:
     lists: Setting  # episodes of a list of instructions
     forgiving: Setting  # the same, with missing targets put back
     event: Event | None
-    midway: Setting | None = None  # one subtask, as in the middle of a list: for training skills
     rewards: Rewards = field(default_factory=Rewards)
     limits: StepLimits = field(default_factory=StepLimits)
     walks: Mapping[str, float] = field(default_factory=dict)  # object: chance a step to move a cell
@@ -108,12 +106,10 @@ class WorldSpec:
         named: list[str] = [*self.transforms, *self.interact, *self.walks]
         named += [name for _, name in self.held_out]
         named += [product for product in self.transforms.values() if product is not None]
-        for setting in filter(None, (self.skill, self.lists, self.forgiving, self.midway)):
+        for setting in (self.skill, self.lists, self.forgiving):
             named += setting.scattered
             if not 5 <= setting.sizes[0] <= setting.sizes[1] <= MAP_SIZE:
                 raise ValueError(f"map sizes {setting.sizes} are not within 5..{MAP_SIZE}")
-            if not -1 <= setting.gazes[0] <= setting.gazes[1] <= 1:
-                raise ValueError(f"gazes {setting.gazes} are not within -1..1")
         if self.event is not None:
             named.append(self.event.object)
         for name in named:
@@ -216,8 +212,6 @@ BLOCK = WorldSpec(
     lists=Setting(_BLOCK_TARGETS, objects=(0.0, 0.15)),
     forgiving=Setting(_BLOCK_TARGETS, objects=(0.0, 0.15), forgiving=True),
     event=Event("box", probability=0.03, lifetime=20, close=6),  # [C], close [O]
-    # Little to see, ice of subtasks done before, and a gaze that may be down already [O].
-    midway=Setting(BLOCK_VOCABULARY.objects, objects=(0.0, 0.15), event=False, gazes=(-1, 0)),
     limits=StepLimits(train=80, test=600, test_without_all=600, validation=210),
 )
 

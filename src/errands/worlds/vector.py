@@ -154,6 +154,9 @@ class Worlds:
         self.count = count
         self.rules: Records = compile_rules(spec)
         self.actions = grid.ACTIONS if spec.kind == "grid" else block.ACTIONS
+        self.idle_action = int(
+            grid.GridAction.NO_OP if spec.kind == "grid" else block.BlockAction.NO_OP
+        )
         self.longest = tasks.lengths[1]
         self._worlds = new_records(World, count)
         self._goals = np.zeros((count, self.longest, 4), np.int16)
