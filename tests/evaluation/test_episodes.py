@@ -1,12 +1,13 @@
 """Episodes counted fairly: whatever the batches, each seed's episode counts once."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from errands.evaluation import episodes
+from errands.evaluation import episodes, published
 from errands.evaluation.episodes import (
     AGENTS,
     InstructionTest,
@@ -16,8 +17,10 @@ from errands.evaluation.episodes import (
     mean_and_error,
     watch_episode,
 )
+from errands.evaluation.tables import read_records
 from errands.seeds import TEST_SEEDS, VALIDATION_SEEDS
 
+RESULTS = Path(__file__).parents[2] / "results"
 MEASURED = ("success", "reward", "steps", "completed", "events", "events_used")
 TEST = InstructionTest("near-optimal", "grid", length=2, episodes=20, seed=3)
 
@@ -95,8 +98,27 @@ def test_records_say_how_to_repeat_them() -> None:
     assert record["seconds"] > 0
 
 
+def test_the_committed_yardsticks_are_as_close_to_the_paper_as_calibration_promises() -> None:
+    records = [r for r in read_records(RESULTS / "planners") if r["world"] == "grid"]
+    assert all(r["episodes"] >= 5000 and r["success"]["mean"] >= 0.99 for r in records)
+    compared = 0
+    for r in records:
+        theirs = published.planner(r["agent"], r["length"])
+        if theirs:
+            tolerance = {4: 0.15, 20: 0.6}[r["length"]]
+            assert r["reward"]["mean"] == pytest.approx(theirs.reward, abs=tolerance)
+            compared += 1
+    assert compared == 2 * (2 + 2 + 1)  # agents; seen and unseen at 4 and 20, train at 4
+    steps = published.curve("steps", "near-optimal", "seen")
+    assert steps is not None
+    near = {r["length"]: r for r in records if (r["agent"], r["split"]) == ("near-optimal", "seen")}
+    assert set(near) == {1, 4, 10, 20}
+    for length, record in near.items():
+        assert record["steps"]["mean"] == pytest.approx(steps[length], rel=0.1)
+
+
 def test_planners_score_like_the_published_ones() -> None:
-    """Loosely, with few episodes: the full yardsticks are measured apart."""
+    """Loosely, with few episodes: that the code still is what was measured."""
     short = evaluate_instructions(InstructionTest("shortest-path", "grid", episodes=400))
     near = evaluate_instructions(InstructionTest("near-optimal", "grid", episodes=400))
     assert short["reward"]["mean"] == pytest.approx(-1.62, abs=0.25)
