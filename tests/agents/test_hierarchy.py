@@ -53,9 +53,15 @@ def hierarchy_of(network: MetaNetwork) -> Hierarchy:
     return Hierarchy(meta, skill)
 
 
-@pytest.fixture(params=["dynamic", "long", "short", "flat", "hierarchical", "block", "block, flat"])
+AGENTS = {
+    name: FORMS[name]
+    for name in ("dynamic", "long", "short", "flat", "hierarchical", "block", "block, flat")
+} | {"block, with the skill's eyes": replace(FORMS["block"], eyes="skill")}
+
+
+@pytest.fixture(params=AGENTS)
 def agent(request: pytest.FixtureRequest) -> Hierarchy:
-    return hierarchy_of(FORMS[request.param])
+    return hierarchy_of(AGENTS[request.param])
 
 
 @cache
@@ -90,7 +96,8 @@ def plainly(agent: Hierarchy, world: int, *, soft: bool) -> list[dict[str, Any]]
             output, going_on = skill.step(image, state.g, begins, memory)
             termination = torch.sigmoid(output.termination).item()
             finished = torch.tensor([termination > 0.5]) & ~begins
-        given = MetaInput(image, bags, mask, finished, begins)
+        shown = skill.see(image) if skill and network.eyes == "skill" else image
+        given = MetaInput(shown, bags, mask, finished, begins)
         random = None if skill else torch.Generator().manual_seed(0)
         thought, after = agent.meta.step(given, state, soft=soft, random=random)
         if skill:
@@ -328,6 +335,11 @@ def test_who_needs_a_skill() -> None:
         Hierarchy(MetaController(FORMS["flat"]), skill)
     with pytest.raises(ValueError, match="every other needs one"):
         Hierarchy(MetaController(SMALL), None)
+
+
+def test_the_grid_has_no_eyes_to_share() -> None:
+    with pytest.raises(ValueError, match="no eyes to share"):
+        Hierarchy(MetaController(replace(SMALL, eyes="skill")), decisive_skill("grid"))
 
 
 def test_skills_that_cannot_be_commanded() -> None:

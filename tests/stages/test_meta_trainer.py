@@ -490,6 +490,17 @@ def test_flat_goes_on_to_the_longest_lists_only_when_it_has_learned_the_others()
         assert last.curriculum == to_the_end
 
 
+def test_the_block_worlds_agents_see_with_their_skills_eyes_if_they_have_one() -> None:
+    eyes = {
+        (world, agent, preset): meta_training(world, agent, preset).network.eyes
+        for world in ("grid", "block")
+        for agent in ("dynamic", "long", "short", "flat")
+        for preset in ("fast", "paper")
+    }
+    shared = {("block", agent, "fast") for agent in ("dynamic", "long", "short")}
+    assert {key for key, whose in eyes.items() if whose == "skill"} == shared
+
+
 def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
     networks = {
         agent: meta_training("grid", agent).network

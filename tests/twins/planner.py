@@ -76,9 +76,10 @@ def outcome(
 def plan_list(
     twin: Twin, near_optimal: bool, actions: list[str], water_cost: int
 ) -> tuple[set[str], int | None]:
-    """The hand-made policies: the current instruction, after an event that is close by."""
+    """The hand-made policies: first an event that is close, unless the list names its object."""
     event = twin.spec.event
-    if near_optimal and twin.event is not None and event is not None:
+    named = {goal.object for goal in twin.goals[twin.progress :]}
+    if near_optimal and twin.event and event and event.object not in named:
         best, cost = plan(twin, "transform", event.object, actions, water_cost)
         if cost is not None and cost <= event.close and cost <= twin.event.left:
             return best, cost

@@ -136,6 +136,12 @@ def test_a_users_list_in_a_users_words() -> None:
         (IDS[0], {"spec": own_world("grid"), "split": "validation"}, "'cellar' has no split"),
         (
             IDS[0],
+            {"spec": own_world("grid"), "scenario": "inter-extrapolation"},
+            "'cellar' has no scenario 'inter-extrapolation': independent or object-dependent",
+        ),
+        (IDS[2], {"spec": own_world("block"), "scenario": "dependent"}, "no scenario 'dependent'"),
+        (
+            IDS[0],
             {"spec": replace(own_world("grid"), held_out=()), "split": "unseen"},
             "at least one instruction",
         ),

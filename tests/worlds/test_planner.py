@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from errands.language.instruction import Instruction, parse_instructions
+from errands.language.splits import SCENARIOS
 from errands.language.vocabulary import VERBS
 from errands.worlds.planner import (
     NEAR_OPTIMAL,
@@ -15,7 +17,14 @@ from errands.worlds.planner import (
 )
 from errands.worlds.spec import BLOCK, GRID, Rewards, WorldSpec
 from errands.worlds.step import DONE, RUNNING
-from errands.worlds.vector import TaskSource, Worlds, list_tasks, skill_tasks
+from errands.worlds.vector import (
+    OWN_SCENARIOS,
+    TaskSource,
+    Worlds,
+    given_list,
+    list_tasks,
+    skill_tasks,
+)
 from twins.lockstep import action_names, mixed_actions, read_twin
 from twins.own_world import own_world
 from twins.planner import plan, plan_list
@@ -65,9 +74,11 @@ def test_optimal_actions_and_costs_of_every_kind_of_subtask(spec: WorldSpec) -> 
 def test_list_policies(spec: WorldSpec, policy: str) -> None:
     names = action_names(spec)
     rng = np.random.default_rng(2)
-    worlds = Worlds(spec, 30, list_tasks(spec, "train", (1, 4)), spec.lists)
+    drawn = list_tasks(spec, "train", (1, 4))
+    named = tuple(Instruction(verb, spec.event.object) for verb in ("pick up", "transform"))
+    worlds = Worlds(spec, 40, replace(drawn, pool=drawn.pool + named * 8), spec.lists)
     worlds.reset()
-    interrupted = 0
+    interrupted = spared = 0
     for _ in range(5):
         for _ in range(8):
             worlds.step(mixed_actions(worlds, rng, 0.5))
@@ -78,7 +89,10 @@ def test_list_policies(spec: WorldSpec, policy: str) -> None:
             slow = plan_list(twin, policy == NEAR_OPTIMAL, names, WATER_COST[spec.name])
             assert_same_plan(fast, i, slow, names)
             interrupted += slow != plan_list(twin, False, names, WATER_COST[spec.name])
+            left = [goal.object for goal in twin.goals[twin.progress :]]
+            spared += twin.event is not None and spec.event.object in left
     assert (interrupted > 0) == (policy == NEAR_OPTIMAL)
+    assert spared > 0
 
 
 @BOTH
@@ -227,13 +241,31 @@ def test_every_list_can_be_done(
     assert solve(worlds, episodes, seed=100, policy=policy) == episodes
 
 
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (GRID, "pick up enemy"),
+        (GRID, "pick up 2 enemies, visit cow, then visit enemy"),
+        (GRID, "transform all enemies, visit enemy"),
+        (BLOCK, "pick up box"),
+        (BLOCK, "pick up 3 boxes"),
+        (BLOCK, "visit pig, transform 2 boxes, then visit box"),
+    ],
+)
+@pytest.mark.parametrize("policy", [SHORTEST_PATH, NEAR_OPTIMAL])
+def test_lists_that_name_the_events_object_can_be_done(
+    spec: WorldSpec, words: str, policy: str
+) -> None:
+    tasks = given_list(spec, parse_instructions(words, spec.vocabulary))
+    worlds = Worlds(spec, 300, tasks, spec.lists)
+    assert solve(worlds, 300, seed=400, policy=policy) == 300
+
+
 @BOTH
 def test_every_subtask_can_be_done(spec: WorldSpec) -> None:
-    pools = [
-        skill_tasks(spec, scenario, "all").pool
-        for scenario in ("independent", "object-dependent", "inter-extrapolation")
-    ]
-    assert spec.name == "cellar" or max(task.quantity for task in pools[2]) == 7
+    scenarios = OWN_SCENARIOS if spec.name == "cellar" else SCENARIOS
+    pools = [skill_tasks(spec, scenario, "all").pool for scenario in scenarios]
+    assert spec.name == "cellar" or max(task.quantity for task in pools[-1]) == 7
     for pool in pools:
         worlds = Worlds(spec, 1000, TaskSource(pool, step_limit=2000), spec.skill)
         assert solve(worlds, 1000, seed=200) == 1000

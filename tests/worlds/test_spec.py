@@ -1,5 +1,6 @@
 """The papers' numbers, and what a spec refuses."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -146,6 +147,15 @@ def test_a_users_spec_is_compiled() -> None:
         ({"lists": Setting((), objects=(0.0, 0.1), sizes=(4, 10))}, r"map sizes \(4, 10\)"),
         ({"skill": Setting((), objects=(0.0, 0.1), sizes=(9, 8))}, r"map sizes \(9, 8\)"),
         ({"skill": Setting((), objects=(0.0, 0.1), sizes=(5, 11))}, r"map sizes \(5, 11\)"),
+        ({"kind": "maze"}, "kind is 'maze', not grid or block"),
+        ({"skill": Setting((), objects=(-0.1, 0.1))}, r"skill\.objects is \(-0\.1, 0\.1\)"),
+        ({"lists": Setting((), objects=(0.2, 0.1))}, r"lists\.objects is \(0\.2, 0\.1\)"),
+        ({"lists": Setting((), objects=(0.0, math.nan))}, r"lists\.objects is \(0\.0, nan\)"),
+        ({"lists": Setting((), (0.0, 0.1), walls=(0.0, 1.5))}, r"walls .* range within 0\.\.1"),
+        ({"forgiving": Setting((), (0.0, 0.1), water=(math.nan, 1.0))}, r"forgiving\.water is"),
+        ({"event": Event("cow", 1.1, 5, 3)}, r"event\.probability is 1\.1, not within 0\.\.1"),
+        ({"event": Event("cow", math.nan, 5, 3)}, r"event\.probability is nan"),
+        ({"walks": {"cow": -0.5}}, r"walks\['cow'\] is -0\.5, not within 0\.\.1"),
     ],
 )
 def test_a_wrong_spec_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from errands.language.instruction import Instruction, encode
+from errands.language.instruction import Instruction, encode, parse_instructions
 from errands.language.splits import instructions, subtasks
-from errands.language.vocabulary import ALL
+from errands.language.vocabulary import ALL, BLOCK_VOCABULARY, VERBS
 from errands.worlds.grid import FEW
 from errands.worlds.planner import NEAR_OPTIMAL, first_optimal
 from errands.worlds.spec import BLOCK, GRID, WorldSpec
@@ -203,6 +203,31 @@ def test_splits_go_by_the_words_of_a_world() -> None:
     assert list_tasks(spec, "train", (1, 1)).pool == instructions("grid", "train")
 
 
+@BOTH
+def test_a_world_in_the_papers_words_can_hold_out_others(spec: WorldSpec) -> None:
+    own = replace(spec, held_out=(("visit", "pig"), ("pick up", "cat" if spec is BLOCK else "cow")))
+    pairs = set(own.held_out)
+    for tasks in (skill_tasks(own, "independent", "unseen"), list_tasks(own, "unseen", (1, 4))):
+        assert {(item.verb, item.object) for item in tasks.pool} == pairs
+    for tasks in (skill_tasks(own, "independent", "train"), list_tasks(own, "train", (1, 4))):
+        assert not {(item.verb, item.object) for item in tasks.pool} & pairs
+        assert {item.object for item in tasks.pool} == set(spec.objects) - {spec.event.object}
+
+
+def test_what_can_never_be_done_is_not_asked_for() -> None:
+    words = replace(BLOCK_VOCABULARY, quantities=(1, 2, ALL), countable=VERBS)
+    spec = replace(BLOCK, vocabulary=words, interact=BLOCK.interact | {"ice": "transform"})
+    asked = {str(item) for item in own_instructions(spec, "all", (1, 2, ALL))}
+    endless = {"transform all ice", "interact with all ice", "visit all pigs", "visit all ice"}
+    assert not endless & asked
+    assert {"transform 2 ice", "pick up all ice", "transform all pigs", "visit 2 pigs"} <= asked
+    for sentence in endless:
+        with pytest.raises(ValueError, match=f"^'{sentence}' can never be done: .*before$"):
+            given_list(spec, parse_instructions(f"visit pig, {sentence}", words))
+    given = parse_instructions("interact with all pigs, transform 2 ice, pick up all ice", words)
+    assert given_list(spec, given).pool == tuple(given)
+
+
 def test_a_users_world_holds_out_what_it_names() -> None:
     spec = own_world("grid")
     unseen = own_instructions(spec, "unseen", (1, ALL))
@@ -269,6 +294,9 @@ def test_statistics_count_every_ended_episode() -> None:
         (lambda worlds: given_list(GRID, [], 10), "at least one instruction"),
         (lambda worlds: given_list(GRID, worlds.tasks.pool, -1), "at least 1, not -1"),
         (lambda worlds: list_tasks(GRID, "train", (1, 1), step_limit=0), "at least 1, not 0"),
+        (lambda worlds: list_tasks(GRID, "train", (1, 2**15)), "of 32768 is longer than 32767"),
+        (lambda worlds: given_list(GRID, worlds.tasks.pool * 9999), "is longer than 32767"),
+        (lambda worlds: TaskSource(worlds.tasks.pool, step_limit=2**31), "at most 2147483647, not"),
     ],
 )
 def test_wrong_values_are_refused_in_one_line(change: Any, message: str) -> None:
