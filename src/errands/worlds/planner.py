@@ -20,7 +20,7 @@ from errands.worlds.goals import resolved_verb
 from errands.worlds.kernel import kernel
 from errands.worlds.record import Records
 from errands.worlds.spec import FIRST_OBJECT, MAP_SIZE, NOTHING, WALL, WATER, Rules, WorldSpec
-from errands.worlds.state import TARGET, VERB, World
+from errands.worlds.state import TARGET, VERB, Goals, World
 
 UNREACHABLE = np.int32(1 << 20)
 ALL_WAYS = 4  # of moving in the block world: turn left, turn right, walk forward, walk backward
@@ -213,6 +213,12 @@ def plan_subtasks(
         )
 
 
+@kernel()
+def asked_for(world: World, goals: Goals, kind: int) -> bool:
+    """Whether what is left of a list names a kind of object."""
+    return bool((goals[world.progress : world.length, TARGET] == kind).any())
+
+
 @kernel(parallel=True)
 def plan_lists(
     worlds: Records,
@@ -224,13 +230,17 @@ def plan_lists(
     optimal: NDArray[np.bool_],
     cost: NDArray[np.int32],
 ) -> None:
-    """Every world's next step through its list; an event `close` by comes first."""
+    """Every world's next step through its list; an event `close` by comes first.
+
+    Not so while the list asks for the event's object: a detour could transform a target of it.
+    """
     for i in numba.prange(cost.size):
         world = worlds[i]
         cost[i] = UNREACHABLE
-        if world.event_cell != NOTHING and close > 0:
+        event = rules[0].event_object
+        if world.event_cell != NOTHING and close > 0 and not asked_for(world, goals[i], event):
             cost[i] = plan_subtask(
-                world, TRANSFORM, rules[0].event_object, is_grid, water_cost, rules[0], optimal[i]
+                world, TRANSFORM, event, is_grid, water_cost, rules[0], optimal[i]
             )
             if cost[i] > min(close, world.event_left):
                 cost[i] = UNREACHABLE
