@@ -17,15 +17,17 @@ import numba
 
 # Modules that no kernel depends on: what changes there compiles nothing anew.
 WITHOUT_KERNELS = {"__init__", "art", "draw", "film", "gym", "registration"}
+CONSTANTS = "language/vocabulary.py"  # kernels have its codes of verbs and quantities compiled in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _cache_folder() -> str:
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        if source.stem not in WITHOUT_KERNELS:
-            digest.update(source.read_bytes())
+    here = Path(__file__).parent
+    sources = [source for source in here.glob("*.py") if source.stem not in WITHOUT_KERNELS]
+    for source in (*sorted(sources), here.parent / CONSTANTS):
+        digest.update(source.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "errands"
     )
