@@ -6,7 +6,7 @@ that the hand-made policies score what the paper prints (docs/worlds.md), [O] ou
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,10 +94,12 @@ class WorldSpec:
     rewards: Rewards = field(default_factory=Rewards)
     limits: StepLimits = field(default_factory=StepLimits)
     walks: Mapping[str, float] = field(default_factory=dict)  # object: chance a step to move a cell
-    held_out: tuple[tuple[str, str], ...] = ()  # (verb, object) unseen in a user's own world
+    held_out: tuple[tuple[str, str], ...] = ()  # unseen (verb, object), not the paper's splits
     art: str = ""  # pixel art to draw it with; the kind's own by default
 
     def __post_init__(self) -> None:
+        if self.kind not in get_args(WorldKind):
+            raise ValueError(f"kind is '{self.kind}', not {' or '.join(get_args(WorldKind))}")
         known = set(self.vocabulary.objects)
         if len(known) > MOST_OBJECTS:
             raise ValueError(
@@ -106,10 +108,16 @@ class WorldSpec:
         named: list[str] = [*self.transforms, *self.interact, *self.walks]
         named += [name for _, name in self.held_out]
         named += [product for product in self.transforms.values() if product is not None]
-        for setting in (self.skill, self.lists, self.forgiving):
+        for episodes in ("skill", "lists", "forgiving"):
+            setting: Setting = getattr(self, episodes)
             named += setting.scattered
             if not 5 <= setting.sizes[0] <= setting.sizes[1] <= MAP_SIZE:
                 raise ValueError(f"map sizes {setting.sizes} are not within 5..{MAP_SIZE}")
+            for what in ("objects", "walls", "water"):
+                least, most = getattr(setting, what)
+                if not 0 <= least <= most <= 1:
+                    given = f"{episodes}.{what} is {(least, most)}"
+                    raise ValueError(f"{given}, not a range within 0..1")
         if self.event is not None:
             named.append(self.event.object)
         for name in named:
@@ -121,8 +129,14 @@ class WorldSpec:
         for verb, _ in self.held_out:
             if verb not in VERBS:
                 raise ValueError(f"held_out names '{verb}', which is not a verb")
-        if self.event is not None and self.event.lifetime < 1:
-            raise ValueError(f"an event stays at least 1 step, not {self.event.lifetime}")
+        chances = {f"walks['{name}']": chance for name, chance in self.walks.items()}
+        if self.event is not None:
+            if self.event.lifetime < 1:
+                raise ValueError(f"an event stays at least 1 step, not {self.event.lifetime}")
+            chances["event.probability"] = self.event.probability
+        for what, chance in chances.items():
+            if not 0 <= chance <= 1:
+                raise ValueError(f"{what} is {chance}, not within 0..1")
 
     @property
     def objects(self) -> tuple[str, ...]:

@@ -15,7 +15,10 @@ from errands.language.vocabulary import (
     BLOCK_VOCABULARY,
     GRID_VOCABULARY,
     INTERACT,
+    PICK_UP,
+    TRANSFORM,
     VERBS,
+    VISIT,
     Vocabulary,
 )
 from errands.worlds import block, grid
@@ -37,8 +40,10 @@ from errands.worlds.spec import (
 from errands.worlds.state import SUPPLY, World
 from errands.worlds.step import CUT_OFF, DONE
 
-# Whose splits a world uses goes by its words: the grid's objects can also be seen as blocks.
 PAPER_SPLITS = {GRID_VOCABULARY: "grid", BLOCK_VOCABULARY: "block"}
+OWN_SCENARIOS = ("independent", "object-dependent")  # of a user's own world: no counted subtasks
+LONGEST_LIST = 2**15 - 1  # what a world's record can count
+MOST_STEPS = 2**31 - 1
 _CHANGING = ("_goals", "rewards", "status", "images", "tokens", "mask", "_returns")
 VIEW_SIZE = 64  # pixels a side of the block world's view [C]
 
@@ -57,16 +62,32 @@ class TaskSource:
             raise ValueError("a task needs at least one instruction")
         if not 1 <= self.lengths[0] <= self.lengths[1]:
             raise ValueError(f"list lengths {self.lengths} must be at least 1 and in order")
+        if self.lengths[1] > LONGEST_LIST:
+            raise ValueError(f"a list of {self.lengths[1]} is longer than {LONGEST_LIST}")
         if self.step_limit < 1:
             raise ValueError(f"a step limit must be at least 1, not {self.step_limit}")
+        if self.step_limit > MOST_STEPS:
+            raise ValueError(f"a step limit must be at most {MOST_STEPS}, not {self.step_limit}")
         if self.in_order and self.lengths != (len(self.pool), len(self.pool)):
             raise ValueError("a list given in order has the length of its pool")
 
 
+def paper_world(spec: WorldSpec) -> str | None:
+    """Whose splits of the paper's a world uses; none if it has other words or its own `held_out`.
+
+    It goes by the words, not by the kind: the grid's objects can also be seen as blocks.
+    """
+    return None if spec.held_out else PAPER_SPLITS.get(spec.vocabulary)
+
+
 def skill_tasks(spec: WorldSpec, scenario: str, split: str) -> TaskSource:
     """Single subtasks of one of the paper's generalisation scenarios."""
-    if spec.vocabulary in PAPER_SPLITS:
-        pool = splits.subtasks(PAPER_SPLITS[spec.vocabulary], scenario, split)
+    paper = paper_world(spec)
+    if paper is not None:
+        pool = splits.subtasks(paper, scenario, split)
+    elif scenario not in OWN_SCENARIOS:
+        known = " or ".join(OWN_SCENARIOS)
+        raise ValueError(f"world '{spec.name}' has no scenario '{scenario}': {known}")
     else:
         pool = own_instructions(spec, split, quantities=(1,))
     counted = any(subtask.quantity > 1 for subtask in pool)
@@ -82,8 +103,9 @@ def list_tasks(
     step_limit: int | None = None,
 ) -> TaskSource:
     """Lists drawn from one of the paper's sets of instructions."""
-    if spec.vocabulary in PAPER_SPLITS:
-        pool = splits.instructions(PAPER_SPLITS[spec.vocabulary], split, with_all=with_all)
+    paper = paper_world(spec)
+    if paper is not None:
+        pool = splits.instructions(paper, split, with_all=with_all)
     else:
         quantities = tuple(q for q in spec.vocabulary.quantities if q != ALL or with_all)
         pool = own_instructions(spec, split, quantities)
@@ -95,17 +117,21 @@ def list_tasks(
 def own_instructions(
     spec: WorldSpec, split: str, quantities: tuple[int, ...]
 ) -> tuple[Instruction, ...]:
-    """The instructions of a user's own world: what its `held_out` names is unseen."""
+    """The instructions of a user's own world: what its `held_out` names is unseen.
+
+    The event's object is nobody's errand, and what can never be done is not asked for.
+    """
     if split not in ("train", "seen", "unseen", "all"):
         raise ValueError(f"world '{spec.name}' has no split '{split}': train, seen, unseen or all")
     words = spec.vocabulary
-    everything = tuple(
+    sayable = (
         Instruction(verb, name, quantity)
         for verb in (VERBS if spec.interact else VERBS[:INTERACT])
         for name in words.objects
         for quantity in quantities
         if words.carries(verb, quantity) and (spec.event is None or name != spec.event.object)
     )
+    everything = tuple(item for item in sayable if not endless(spec, item))
     if split == "all":
         return everything
     return tuple(
@@ -115,10 +141,23 @@ def own_instructions(
     )
 
 
+def endless(spec: WorldSpec, item: Instruction) -> bool:
+    """Whether it asks for all of an object that stays there whatever is done: block's ice."""
+    verb = item.verb
+    if verb == VERBS[INTERACT]:
+        verb = spec.interact.get(item.object, VERBS[PICK_UP])
+    stays = verb == VERBS[TRANSFORM] and spec.transforms.get(item.object) == item.object
+    return item.quantity == ALL and (stays or verb == VERBS[VISIT])
+
+
 def given_list(
     spec: WorldSpec, instructions: Sequence[Instruction], step_limit: int | None = None
 ) -> TaskSource:
     """Exactly this list, every episode."""
+    for item in instructions:
+        if endless(spec, item):
+            words = item.words(spec.vocabulary)
+            raise ValueError(f"'{words}' can never be done: there is as much of it after as before")
     length = len(instructions)
     if step_limit is None:
         step_limit = spec.step_limit(length, "seen")
