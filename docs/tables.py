@@ -86,7 +86,8 @@ def skills() -> str:
     cells: dict[tuple[str, str, bool, str], Record] = {}
     for record in read_records(REPOSITORY / "results" / "skills"):
         how = record["training"]
-        key = record["world"], record["scenario"], how["analogy"], how["teacher"]
+        teacher = how["teacher"] + (", in lists" if how.get("in_lists") else "")
+        key = record["world"], record["scenario"], how["analogy"], teacher
         cells.setdefault(key, {})[record["split"]] = record["success"]
     wanted = [
         (world, scenario, analogy, "planner")
@@ -116,21 +117,21 @@ def skills() -> str:
     return text
 
 
-def lists() -> str:
+def lists(world: str) -> str:
     """Success on lists of the paper's lengths, beside its own; every seed has a row."""
     measurements = read_records(REPOSITORY / "results" / "instructions")
     measurements += read_records(REPOSITORY / "results" / "planners")
-    records = [record for record in measurements if record["world"] == "grid"]
+    records = [record for record in measurements if record["world"] == world]
     found = [variant for variant in variants(records) if variant.analogy and not variant.soft]
     known = {variant.agent for variant in found}
-    found += [Variant("grid", agent) for agent in ORDER if agent not in known]
+    found += [Variant(world, agent) for agent in ORDER if agent not in known]
     rows = []
     for variant in sorted(found, key=lambda item: item.order):
         row = [variant.agent, NOTHING if variant.seed is None else str(variant.seed)]
         hours = NOTHING
         for split, length in COLUMNS:
             ours = find(records, variant, split, length)
-            paper = published.lists("grid", variant.agent, split)
+            paper = published.lists(world, variant.agent, split)
             row.append(measured(ours["success"], 1, 100, "%") if ours else NOTHING)
             row.append(f"{paper.success:.1%}" if paper else NOTHING)
             if ours and "training" in ours:
@@ -143,8 +144,8 @@ def lists() -> str:
     lacking = [agent for agent in ORDER if agent not in known]
     if lacking:
         text += "\n\n" + missing(
-            f"{', '.join(lacking)}: errands evaluate instructions --agent NAME --split S "
-            "--length K, --json results/instructions/NAME-S-K.json"
+            f"{', '.join(lacking)}: errands evaluate instructions --world {world} --agent NAME "
+            "--split S --length K, --json results/instructions/NAME-S-K.json"
         )
     return text
 
@@ -330,7 +331,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "meta presets": meta_presets,
     "meta differences": lambda: preset_table("meta").markdown(),
     "errata": lambda: deviation_table().markdown(),
-    "lists": lists,
+    "lists": lambda: lists("grid"),
+    "block lists": lambda: lists("block"),
     "speed": speed,
     "peers": peers,
     "training speed": training_speed,

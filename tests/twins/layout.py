@@ -4,8 +4,6 @@ from collections import Counter
 
 from twins.world import INSIDE, Cell, Goal, Twin, neighbour
 
-FEWEST_FOR_ALL = 2
-
 
 def open_cells(twin: Twin) -> list[Cell]:
     """Cells that are neither wall nor water."""
@@ -33,7 +31,7 @@ def asked(twin: Twin, goal: Goal) -> tuple[str, int]:
         verb = twin.spec.interact.get(goal.object, "pick up")
     if verb == "visit":
         return verb, 1
-    return verb, FEWEST_FOR_ALL if goal.quantity == "all" else int(goal.quantity)
+    return verb, twin.spec.fewest_for_all if goal.quantity == "all" else int(goal.quantity)
 
 
 def consume(twin: Twin, goal: Goal, stock: Counter[str]) -> None:

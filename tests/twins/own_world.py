@@ -30,5 +30,6 @@ def own_world(kind: WorldKind) -> WorldSpec:
         rewards=Rewards(step=-0.25, done=2.0, water=-0.5, event=1.5),
         limits=StepLimits(skill=40, train=70),
         walks={"mouse": 0.2, "ghost": 0.7},
+        fewest_for_all=3,
         held_out=(("pick up", "oil lamp"), ("visit", "gem")),
     )

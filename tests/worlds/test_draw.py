@@ -21,7 +21,7 @@ from errands.worlds.draw import (
     sprite_sheet,
     top_down,
 )
-from errands.worlds.film import LAST_FRAME, caption, save_gif
+from errands.worlds.film import LAST_FRAME, MARKED_TEXT, caption, save_gif
 from errands.worlds.spec import BLOCK, EMPTY, FIRST_OBJECT, GRID, WALL, WATER, WorldSpec
 
 ART = load_art("grid")
@@ -352,7 +352,20 @@ def test_long_captions_are_set_in_columns() -> None:
     lines = [f"visit {name}" for name in GRID.objects]
     narrow = caption(np.zeros((8, 120, 3), np.uint8), lines)
     wide = caption(np.zeros((8, 640, 3), np.uint8), lines)
-    assert wide.shape[0] < narrow.shape[0] / 2
+    assert wide.shape[0] < narrow.shape[0] * 2 / 3
+
+
+def test_of_a_long_list_a_caption_shows_what_is_around_the_marked_line() -> None:
+    lines = [f"visit {GRID.objects[k % 15]}" for k in range(100)]
+    for width in (320, 640):
+        frame = np.zeros((8, width, 3), np.uint8)
+        frames = [caption(frame, lines, marked=k) for k in range(101)]
+        assert {captioned.shape for captioned in frames} == {frames[0].shape}
+        assert frames[0].shape[0] < 8 + 200
+        bright = [(captioned == MARKED_TEXT).all(axis=2).any() for captioned in frames]
+        assert bright == [True] * 100 + [False]  # the end of the list, all of it done
+    few = caption(np.zeros((8, 320, 3), np.uint8), lines[:3], marked=1)
+    assert few.shape[0] < 100
 
 
 def test_captions_leave_colours_to_the_picture() -> None:

@@ -1,5 +1,6 @@
 """The worlds as Gymnasium environments: the protocol, determinism, and nothing privileged."""
 
+import copy
 import re
 from typing import Any
 
@@ -214,6 +215,52 @@ def test_a_vector_of_worlds_takes_a_list_of_seeds() -> None:
         assert_equal({k: v[i] for k, v in observation.items()}, make(IDS[1]).reset(seed=seed)[0])
     with pytest.raises(ValueError, match="2 seeds for 3 worlds"):
         env.reset(seed=[1, 2])
+
+
+def test_worlds_without_a_seed_go_on_with_their_own_numbers() -> None:
+    env, same = make_vec(IDS[1], 3), make_vec(IDS[1], 3)
+    for target in (env, same):
+        target.reset(seed=[5, 1, 5])
+    observation, _ = env.reset(seed=[3, None, 9])
+    went_on, _ = same.reset()
+    assert_equal({k: v[1] for k, v in observation.items()}, {k: v[1] for k, v in went_on.items()})
+    for i, seed in ((0, 3), (2, 9)):
+        alone, _ = make(IDS[1]).reset(seed=seed)
+        assert_equal({k: v[i] for k, v in observation.items()}, alone)
+    one, other = (make_vec(IDS[1], 3).reset(seed=[3, None, 9])[0]["image"] for _ in "ab")
+    assert [bool((one[i] == other[i]).all()) for i in range(3)] == [True, False, True]
+
+
+def test_seeds_below_zero_are_refused() -> None:
+    env = make_vec(IDS[0], 3)
+    for target, seed in ((make(IDS[0]), -1), (env, -1), (env, [1, None, -2])):
+        with pytest.raises(gymnasium.error.Error):
+            target.reset(seed=seed)
+    with pytest.raises(gymnasium.error.ResetNeeded):  # nothing has begun
+        env.step(np.zeros(3, np.int64))
+
+
+@EVERY_ID
+def test_a_step_needs_a_reset_before_it(name: str) -> None:
+    for env, action in ((gymnasium.make(name), 0), (make_vec(name), np.zeros(3, np.int64))):
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            env.step(action)
+    env = make_vec(name)
+    env.reset(seed=4, options={"reset_mask": np.array([False, True, False])})
+    assert (env.privileged_worlds().privileged["length"] > 0).all()  # the first begins them all
+    assert_equal(env.reset(seed=4), make_vec(name).reset(seed=4))
+
+
+@EVERY_ID
+def test_a_copy_goes_on_by_itself(name: str) -> None:
+    for env, action in ((make(name), 1), (make_vec(name), np.ones(3, np.int64))):
+        env.reset(seed=6)
+        env.step(action)
+        copied, again = copy.deepcopy(env), copy.deepcopy(env)
+        expected = [env.step(action) for _ in range(12)]
+        assert_equal([copied.step(action) for _ in range(12)], expected)  # whatever env has done
+        assert_equal([again.step(action) for _ in range(12)], expected)
+        assert_equal(copied.reset(), env.reset())
 
 
 @EVERY_ID

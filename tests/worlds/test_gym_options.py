@@ -54,6 +54,12 @@ def test_splits_and_lengths_of_lists(name: str, split: str, length: int | tuple[
     assert set(env.privileged_worlds().privileged["step_limit"]) == {limit}
 
 
+@pytest.mark.parametrize("length", [np.int64(3), (np.int64(3), np.int8(3)), [3, 3]])
+def test_lengths_are_whole_numbers_of_any_kind(length: Any) -> None:
+    env = make("errands/GridInstructions-v0", length=length)
+    assert env.reset(seed=0)[0]["mask"].tolist() == [1, 1, 1]
+
+
 def test_lists_without_all() -> None:
     env = make_vec("errands/GridInstructions-v0", 200, split="unseen", length=20, with_all=False)
     env.reset(seed=0)
@@ -127,6 +133,10 @@ def test_a_users_list_in_a_users_words() -> None:
         (IDS[0], {"split": "tests"}, "unknown split 'tests'"),
         (IDS[1], {"split": "all"}, "unknown split 'all'"),
         (IDS[1], {"length": 0}, r"list lengths \(0, 0\)"),
+        (IDS[1], {"length": 2.5}, "length is 2.5, not a whole number"),
+        (IDS[1], {"length": (1, 2.5)}, r"length is \(1, 2\.5\), not a whole number"),
+        (IDS[1], {"length": (1, 2, 3)}, r"length is \(1, 2, 3\), not a whole number"),
+        (IDS[1], {"length": "3"}, "length is '3', not a whole number"),
         (IDS[1], {"length": (3, 2)}, r"list lengths \(3, 2\)"),
         (IDS[1], {"instructions": ""}, "no instruction found"),
         (IDS[1], {"instructions": "fly to the moon"}, "'fly' is not a verb"),

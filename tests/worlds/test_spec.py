@@ -129,6 +129,7 @@ def test_a_users_spec_is_compiled() -> None:
     }
     assert (rules["reward_step"], rules["reward_event"]) == (-0.25, 1.5)
     assert (rules["event_lifetime"], rules["event_probability"]) == (4, 0.1)
+    assert rules["fewest_for_all"] == 3
 
 
 @pytest.mark.parametrize(
@@ -147,6 +148,7 @@ def test_a_users_spec_is_compiled() -> None:
         ({"lists": Setting((), objects=(0.0, 0.1), sizes=(4, 10))}, r"map sizes \(4, 10\)"),
         ({"skill": Setting((), objects=(0.0, 0.1), sizes=(9, 8))}, r"map sizes \(9, 8\)"),
         ({"skill": Setting((), objects=(0.0, 0.1), sizes=(5, 11))}, r"map sizes \(5, 11\)"),
+        ({"fewest_for_all": 0}, "fewest_for_all is 0, not at least 1"),
         ({"kind": "maze"}, "kind is 'maze', not grid or block"),
         ({"skill": Setting((), objects=(-0.1, 0.1))}, r"skill\.objects is \(-0\.1, 0\.1\)"),
         ({"lists": Setting((), objects=(0.2, 0.1))}, r"lists\.objects is \(0\.2, 0\.1\)"),
