@@ -47,7 +47,6 @@ from errands.worlds.state import (
 
 FEWEST_OPEN_CELLS = 9  # a map with less room than this is drawn again, then left without walls
 MOST_DRAWS = 20
-FEWEST_FOR_ALL = 2  # targets that an "all" finds: it is a loop, and takes as long as published [K]
 
 
 class Ranges:
@@ -250,7 +249,7 @@ def provide(world: World, goals: Goals, rules: Rules, room: int) -> None:
     for k in range(world.length):
         target, quantity = goals[k, TARGET], goals[k, QUANTITY]
         verb = resolved_verb(goals[k, VERB], target, rules)
-        needed = FEWEST_FOR_ALL if quantity == ALL else quantity
+        needed = rules.fewest_for_all if quantity == ALL else quantity
         if verb == VISIT:  # the same target can be visited again
             needed = 1
         while stock[target] < needed:

@@ -95,6 +95,7 @@ class WorldSpec:
     limits: StepLimits = field(default_factory=StepLimits)
     walks: Mapping[str, float] = field(default_factory=dict)  # object: chance a step to move a cell
     held_out: tuple[tuple[str, str], ...] = ()  # unseen (verb, object), not the paper's splits
+    fewest_for_all: int = 2  # targets that an "all" finds: a loop as long as published [K]
     art: str = ""  # pixel art to draw it with; the kind's own by default
 
     def __post_init__(self) -> None:
@@ -129,6 +130,8 @@ class WorldSpec:
         for verb, _ in self.held_out:
             if verb not in VERBS:
                 raise ValueError(f"held_out names '{verb}', which is not a verb")
+        if self.fewest_for_all < 1:
+            raise ValueError(f"fewest_for_all is {self.fewest_for_all}, not at least 1")
         chances = {f"walks['{name}']": chance for name, chance in self.walks.items()}
         if self.event is not None:
             if self.event.lifetime < 1:
@@ -161,6 +164,7 @@ class Rules:
     becomes: Annotated[NDArray[np.uint8], "u1", MOST_OBJECTS]  # tile that an object turns into
     interact: Annotated[NDArray[np.int16], "i2", MOST_OBJECTS]  # verb of "interact with"
     walks: Annotated[NDArray[np.float64], "f8", MOST_OBJECTS]  # chance a step to move one cell
+    fewest_for_all: Annotated[int, "i2"]  # targets that an "all" finds
     event_object: Annotated[int, "i2"]  # NOTHING when the world has no event
     event_probability: Annotated[float, "f8"]
     event_lifetime: Annotated[int, "i2"]
@@ -183,6 +187,7 @@ def compile_rules(spec: WorldSpec) -> Records:
         rules["interact"][index[name]] = VERBS.index(verb)
     for name, chance in spec.walks.items():
         rules["walks"][index[name]] = chance
+    rules["fewest_for_all"] = spec.fewest_for_all
     event = spec.event
     rules["event_object"] = index[event.object] if event else NOTHING
     rules["event_probability"] = event.probability if event else 0.0
