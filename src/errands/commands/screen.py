@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from errands.worlds.draw import ansi
+from errands.worlds.draw import ansi, window
 from errands.worlds.gym import listed
 from errands.worlds.vector import Worlds
 
@@ -74,15 +74,6 @@ def instruction_lines(worlds: Worlds, rows: int, pointer: Sequence[float] | None
     if last - first < len(instructions):
         text.append(f"  {first + 1} to {last} of {len(instructions)}", "dim")
     return text
-
-
-def window(length: int, current: int, rows: int) -> tuple[int, int]:
-    """Which instructions to show when only so many rows are free; one is for what is hidden."""
-    if length <= rows:
-        return 0, length
-    shown = max(1, rows - 1)
-    first = min(max(0, current - shown // 2), length - shown)
-    return first, first + shown
 
 
 def halved(view: NDArray[np.uint8]) -> NDArray[np.uint8]:

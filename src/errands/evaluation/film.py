@@ -28,9 +28,8 @@ class EpisodeFilm:
         ended = bool(self._worlds.status[0])
         if self._offered % self._stride == 0 or ended:
             progress = int(self._worlds.privileged[0]["progress"])
-            marked = progress if progress < len(self._captions) else None
             picture = cast(Picture, render(self._worlds, 0, "rgb_array"))
-            self.frames.append(caption(picture, self._captions, marked=marked))
+            self.frames.append(caption(picture, self._captions, marked=progress))
         self._offered += 1
         if len(self.frames) > self._most_frames and not ended:
             self.frames = self.frames[::2]

@@ -158,6 +158,15 @@ def ansi(
     return "\n".join(lines)
 
 
+def window(length: int, current: int, rows: int) -> tuple[int, int]:
+    """Which instructions to show when only so many rows are free; one is for what is hidden."""
+    if length <= rows:
+        return 0, length
+    shown = max(1, rows - 1)
+    first = min(max(0, current - shown // 2), length - shown)
+    return first, first + shown
+
+
 def object_codes(names: Sequence[str]) -> tuple[str, ...]:
     """Two ASCII characters for each name, all different: its initials where they are still free."""
     taken: dict[str, None] = {}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from errands.files import replacing
-from errands.worlds.draw import BACKDROP, Colour, Picture
+from errands.worlds.draw import BACKDROP, Colour, Picture, window
 
 LAST_FRAME = 1000  # milliseconds that the end stays in sight before the film starts again
 SHORTEST_FRAME = 20  # milliseconds; browsers slow anything shorter down to 100
@@ -29,12 +29,15 @@ LINE_HEIGHT = 18
 MARGIN = 8
 INDENT = 12  # room for the mark to the left of a line
 LINES_BEFORE_COLUMNS = 5  # longer captions are set in columns, where the picture is wide enough
+MOST_ROWS = 9  # of what does not fit, only the lines around the marked one are shown
 
 
 def caption(frame: Picture, lines: Sequence[str], *, marked: int | None = None) -> Picture:
     """The frame with lines of text below it, the marked one bright with an arrow before it.
 
-    The same lines make the same strip whichever is marked, so the frames of a film stay one size.
+    Of a long list there are those around the marked one, and a line that says which they are; past
+    its end, `marked` shows the last ones. The strip is as high whichever is marked, so the frames
+    of a film stay one size.
     """
     if not lines:
         return frame
@@ -42,19 +45,24 @@ def caption(frame: Picture, lines: Sequence[str], *, marked: int | None = None) 
     widest = max(_text_width(line) for line in lines)
     columns = -(-len(lines) // LINES_BEFORE_COLUMNS)
     columns = max(1, min(columns, (width - MARGIN) // (INDENT + widest + MARGIN)))
-    rows = -(-len(lines) // columns)
+    rows = min(MOST_ROWS, -(-len(lines) // columns))
     column_width = (width - MARGIN) // columns
+    first, last = window(len(lines), marked or 0, rows * columns)
+    shown = list(lines[first:last])
+    if len(shown) < len(lines):
+        shown.append(f"{first + 1} to {last} of {len(lines)}")
+    bright = None if marked is None or marked >= last else marked - first
 
     strip = Image.new("RGB", (width, rows * LINE_HEIGHT + 2 * MARGIN), BACKDROP)
     pen = ImageDraw.Draw(strip)
-    for i, line in enumerate(lines):
+    for i, line in enumerate(shown):
         column, row = divmod(i, rows)
         x, y = MARGIN + column * column_width, MARGIN + row * LINE_HEIGHT
         middle = y + LINE_HEIGHT // 2
-        if i == marked:
+        if i == bright:
             pen.polygon([(x, middle - 4), (x, middle + 4), (x + 5, middle)], fill=MARKED_TEXT)
         text = _text(_shortened(line, column_width - INDENT - MARGIN))
-        strip.paste(MARKED_TEXT if i == marked else TEXT, (x + INDENT, y), text)
+        strip.paste(MARKED_TEXT if i == bright else TEXT, (x + INDENT, y), text)
     return np.concatenate([frame, np.asarray(strip)], axis=0)
 
 
