@@ -5,8 +5,9 @@ and `mask` for a list. Neither observations nor infos tell how far the list is d
 episode has ended; `privileged_worlds` is there for planners and teachers.
 """
 
+import operator
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 import gymnasium
 import numpy as np
@@ -60,7 +61,7 @@ def instruction_worlds(
     count: int,
     *,
     split: str = "train",
-    length: int | tuple[int, int] = 4,
+    length: SupportsIndex | Sequence[SupportsIndex] = 4,
     instructions: str | None = None,
     with_all: bool = True,
     forgiving: bool = False,
@@ -75,9 +76,20 @@ def instruction_worlds(
             spec, parse_instructions(instructions, spec.vocabulary), step_limit
         )
     else:
-        lengths = (length, length) if isinstance(length, int) else length
+        lengths = list_lengths(length)
         tasks = list_tasks(spec, split, lengths, with_all=with_all, step_limit=step_limit)
     return Worlds(spec, count, tasks, setting)
+
+
+def list_lengths(length: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, int]:
+    """The shortest and the longest list, which may be given as one number."""
+    ends = length if isinstance(length, Sequence) else (length, length)
+    try:
+        shortest, longest = (operator.index(end) for end in ends)
+    except (TypeError, ValueError):
+        message = f"length is {length!r}, not a whole number or a shortest and a longest"
+        raise ValueError(message) from None
+    return shortest, longest
 
 
 def observation_space(worlds: Worlds, *, skill: bool) -> gymnasium.spaces.Dict:
@@ -201,7 +213,7 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
     def __init__(self, worlds: Worlds, *, skill: bool, render_mode: str | None = None) -> None:
         self._worlds = worlds
         self._skill = skill
-        self._seeded = False
+        self._begun = False
         self.render_mode = checked_render_mode(render_mode)
         self.num_envs = worlds.count
         self.single_observation_space = observation_space(worlds, skill=skill)
@@ -212,20 +224,28 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
     def reset(
         self,
         *,
-        seed: int | Sequence[int] | None = None,
+        seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, Info]:
         mask = (options or {}).get("reset_mask")
-        if seed is not None or not self._seeded:
-            start = seed if seed is not None else int(self.np_random.integers(2**62))
-            self._worlds.seed(start, mask if self._seeded else None)
-            self._seeded = True
+        if not self._begun:  # no world has an episode yet that a mask could spare
+            mask = None
+            self._worlds.seed(int(self.np_random.integers(2**62)))
+        if seed is not None:
+            given = [seed] if isinstance(seed, int | np.integer) else seed
+            for each in given:
+                if each is not None and each < 0:
+                    raise gymnasium.error.Error(f"a seed must be at least 0, not {each}")
+            self._worlds.seed(seed, mask)
         self._worlds.reset(mask)
+        self._begun = True
         return observations(self._worlds, skill=self._skill), {}
 
     def step(
         self, actions: NDArray[np.int64]
     ) -> tuple[Observation, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], Info]:
+        if not self._begun:
+            raise gymnasium.error.ResetNeeded("call reset() before the first step()")
         worlds = self._worlds
         worlds.step(actions)
         rewards = worlds.rewards.astype(np.float64)

@@ -45,6 +45,7 @@ OWN_SCENARIOS = ("independent", "object-dependent")  # of a user's own world: no
 LONGEST_LIST = 2**15 - 1  # what a world's record can count
 MOST_STEPS = 2**31 - 1
 _CHANGING = ("_goals", "rewards", "status", "images", "tokens", "mask", "_returns")
+_MADE_ANEW = ("_paid", "_step_all")  # views and machine code
 VIEW_SIZE = 64  # pixels a side of the block world's view [C]
 
 
@@ -202,14 +203,12 @@ class Worlds:
         self._planner = Planner(spec, self.rules)
         self.rewards = np.zeros(count, np.float32)
         self.status = np.zeros(count, np.uint8)
-        self._paid = self.rewards[None], self.status[None]  # of one step
         self.images = np.zeros((count, *image_shape(spec)), np.uint8)
         self.tokens = np.zeros((count, self.longest, 3), np.int64)
         self.mask = np.zeros((count, self.longest), np.bool_)
         self._returns = np.zeros(count, np.float64)
         self.change_tasks(tasks)
         self.change_setting(setting or spec.lists)
-        self._kernels: Any = grid if spec.kind == "grid" else block
         self._eyes: tuple[Any, ...] = ()  # what the block world's pictures are made with
         if spec.kind == "block":
             atlas = texture_atlas(load_art(spec.art or "block"), spec.objects)
@@ -229,18 +228,26 @@ class Worlds:
         self.setting = setting
         self._ranges = compile_setting(setting, self.spec.objects)
 
-    def seed(self, seeds: int | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy of the worlds takes along; the rest is made from it anew."""
+        return {name: value for name, value in vars(self).items() if name not in _MADE_ANEW}
+
+    def seed(
+        self, seeds: int | Sequence[int | None], mask: NDArray[np.bool_] | None = None
+    ) -> None:
         """Give world i the random numbers of seed + i, or of its own seed in a sequence.
 
-        A world's episodes depend on its seed alone, not on the size of the batch. With a mask,
-        only the worlds where it is true are seeded.
+        A world's episodes depend on its seed alone, not on the size of the batch. A world whose
+        seed is None, or where a mask is false, goes on with the numbers it has.
         """
         if isinstance(seeds, int | np.integer):
             seeds = range(int(seeds), int(seeds) + self.count)
         if len(seeds) != self.count:
             raise ValueError(f"{len(seeds)} seeds for {self.count} worlds")
-        mixed = _mix(_mix(np.array([int(seed) % 2**64 for seed in seeds], np.uint64)))
+        mixed = _mix(_mix(np.array([int(seed or 0) % 2**64 for seed in seeds], np.uint64)))
+        given = np.array([seed is not None for seed in seeds])
         chosen = self._chosen(mask)
+        chosen = chosen[given[chosen]]
         self._worlds["random"][chosen] = mixed[chosen]
 
     def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
@@ -288,6 +295,15 @@ class Worlds:
     ) -> None:
         if not self._step_all(actions, renew, rewards, status, *self._arrays):
             raise ValueError(f"actions must be within 0..{self.actions - 1}")
+
+    @property
+    def _kernels(self) -> Any:
+        return grid if self.spec.kind == "grid" else block
+
+    @cached_property
+    def _paid(self) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Where one step writes: the worlds' own rewards and status, as (1, worlds)."""
+        return self.rewards[None], self.status[None]
 
     @cached_property
     def _step_all(self) -> Callable[..., bool]:
