@@ -306,7 +306,7 @@ def meta_training(
         learning, settled = base.stages
         base = replace(base, stages=(replace(learning, events=6.0), settled))
         if agent != "flat":  # the skill's eyes know all objects, and have looked already
-            base = replace(base, network=replace(network, eyes="skill"))
+            base = replace(base, network=replace(network, eyes="skill", tallies=True))
     if agent not in INTERRUPTING:
         base = _in_every_stage(base, events=1.0)
     if agent == "flat":  # which has to learn every subtask as well, and longer lists much later

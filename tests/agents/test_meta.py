@@ -26,7 +26,8 @@ from errands.agents.meta import (
     shift_pointer,
     within_list,
 )
-from errands.config import GATES, MetaAgent, Preset, World, meta_training
+from errands.agents.skill import build_skill
+from errands.config import GATES, MetaAgent, Preset, World, meta_training, skill_training
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds, list_tasks
 from twins.meta import (
@@ -391,7 +392,7 @@ def test_it_is_told_whether_what_is_named_is_there_near_and_at_work_on(
 
 
 @pytest.mark.parametrize(("c", "shift"), list(product([False, True], SHIFTS)))
-@pytest.mark.parametrize("form", ["dynamic", "paper", "hierarchical", "block"])
+@pytest.mark.parametrize("form", ["dynamic", "paper", "hierarchical", "tallying", "block"])
 def test_soft_equals_hard_where_nothing_is_in_doubt(form: str, c: bool, shift: int) -> None:
     """c_t in {0, 1} and l_t one-hot, over several steps with a beginning among them."""
     meta = randomised(FORMS[form])
@@ -412,7 +413,7 @@ def test_soft_equals_hard_where_nothing_is_in_doubt(form: str, c: bool, shift: i
 
 
 @pytest.mark.parametrize("soft", [True, False])
-@pytest.mark.parametrize("form", ["dynamic", "long", "short", "hierarchical"])
+@pytest.mark.parametrize("form", ["dynamic", "long", "short", "hierarchical", "tallying"])
 def test_steps_are_algorithm_2(form: str, soft: bool) -> None:
     """Six steps against the paper's lines on plain lists, the pointers' padding cut off."""
     meta = randomised(FORMS[form]).double()
@@ -712,10 +713,11 @@ def test_every_preset_fits_its_world(world: World, agent: MetaAgent, preset: Pre
     meta = MetaController(network).eval()
     every = torch.ones(2, dtype=torch.bool)
     bags = bags_of_words(torch.from_numpy(worlds.tokens), network.words)
-    step = MetaInput(
-        torch.from_numpy(worlds.images), bags, torch.from_numpy(worlds.mask), ~every, every
-    )
+    shown = torch.from_numpy(worlds.images)
     with torch.no_grad():
+        if network.eyes == "skill":
+            shown = build_skill(skill_training(world, "independent", preset).network).see(shown)
+        step = MetaInput(shown, bags, torch.from_numpy(worlds.mask), ~every, every)
         thought, state = meta.step(step, meta.initial_state(2, 4), soft=False, random=generator())
         thought, _ = meta.step(step._replace(begins=~every), state, soft=False, random=generator())
     assert network.flat == (agent == "flat")

@@ -1,5 +1,6 @@
 """What worlds ask for in training: the paper's splits unchanged, and those of one's own world."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,15 @@ def test_ones_own_world_trains_what_it_does_not_hold_out() -> None:
     assert "ghost" not in asked
     codes = tasks.analogies(CELLAR, "independent").codes
     assert len(codes) == 4 * 5  # all verbs with all objects, the unseen ones too
+
+
+def test_the_papers_words_with_other_subtasks_held_out_are_ones_own_world() -> None:
+    spec = replace(GRID, held_out=(("visit", "cow"),))
+    for split in ("train", "validation"):
+        pool = {str(item) for item in tasks.subtasks(spec, "independent", split).pool}
+        assert "visit cow" not in pool
+        assert {"pick up cow", "transform enemy"} <= pool
+        assert "visit cow" not in {str(item) for item in tasks.lists(spec, split, (2, 2)).pool}
 
 
 @pytest.mark.parametrize("kind", ["grid", "block"])

@@ -36,6 +36,7 @@ FORMS = {
         grounded=False,
     ),
     "hierarchical": replace(SMALL, low=3),
+    "tallying": replace(SMALL, tallies=True),
     "block": BLOCK,
     "block, hierarchical": replace(BLOCK, low=3),
     "block, flat": replace(BLOCK, gate="every-step", flat=True),
@@ -137,6 +138,7 @@ def carried(
         cell=torch.randn(start.cell.shape, generator=random),
         g=torch.stack(g, dim=1),
         seen=images_of(network, count, seed) if start.seen.numel() else start.seen,
+        tally=torch.randint(4, (count,), generator=random).float(),
     )
 
 
@@ -177,6 +179,7 @@ class SlowUpdater:
         self.r = self.retrieve(self.p)
         self.h = [0.0] * self.meta.network.hidden
         self.g: list[int] | None = None
+        self.tally = 0.0
 
     def retrieve(self, p: Vector) -> Vector:
         r = [0.0] * self.meta.network.sentence
@@ -221,7 +224,9 @@ class SlowUpdater:
         as_told = named[self.g[1]] if self.g is not None and network.grounded else float(not first)
         h = self.look(image, condition, named, as_told)
         c = sigmoid(linear(meta.update, [*h, *self.h])[0] + meta.update_start[int(finished)].item())
-        heard = [*h, *self.r] if network.reminded else h
+        tally = self.tally + finished * as_told
+        tallied = [min(max(tally - k, 0.0), 1.0) for k in range(3)] if network.tallies else []
+        heard = [*h, *(self.r if network.reminded else []), *tallied]
         logits = linear(meta.shift[2], relu(linear(meta.shift[0], heard)))
         started = (meta.shift_start[k].tolist() for k in (1, 0))
         starts = mixed(finished * as_told, *started)
@@ -241,7 +246,7 @@ class SlowUpdater:
         where = (self.p + [0.0] * slots)[:slots]
         present = [float(k < len(self.p)) for k in range(slots)]
         undecided = relu(linear(meta.goal_hidden, [*self.r, *h]))
-        value = linear(meta.baseline, [*where, *present, *undecided])[0]
+        value = linear(meta.baseline, [*where, *present, *undecided, *tallied])[0]
         p_new = self.shifted(moves)
         r_new = self.retrieve(p_new)
         hidden = relu(linear(meta.goal_hidden, [*r_new, *h]))
@@ -255,7 +260,10 @@ class SlowUpdater:
             copied = 0.0 if self.g is None else float(self.g[k] == g[k])
             chance = weight * softmax(logits)[g[k]] + (1 - weight) * copied
             log_probability += math.log(chance)
-        self.p, self.r = mixed(weight, p_new, self.p), mixed(weight, r_new, self.r)
+        p_after = mixed(weight, p_new, self.p)
+        moved = sum(max(0.0, new - old) for new, old in zip(p_after, self.p, strict=True))
+        self.tally = tally * (1 - moved)
+        self.p, self.r = p_after, mixed(weight, r_new, self.r)
         self.h = h[: network.low] + mixed(weight, h, self.h)[network.low :]
         self.g = g
         return SlowThought(c, l, self.p, self.r, self.h, log_probability, value)

@@ -28,6 +28,7 @@ Gate = Literal["learned", "at-termination", "every-step"]
 SHIFTS = (-1, 0, 1)
 STAY = 1  # index of shift 0
 NEAR = 4  # steps that count as near, in a glance [O]
+TALLY = 3  # so far a tally is told: the largest count of an instruction [C]
 GATE_ENTROPY = 0.1  # weight of the gate in the entropy, beside the 1 of subtask and shift [O]
 
 
@@ -54,6 +55,7 @@ class MetaNetwork:
     glance: bool = True  # grid: also see which kinds are there at all, and which near; paper: no
     told: bool = True  # grid: the condition also adds to the context; paper: multiplies only
     reminded: bool = True  # the shift reads r_(t-1) beside the context; paper: no
+    tallies: bool = False  # shift and baseline know how often what is named was done; paper: no
     grounded: bool = True  # names of objects are tied to what is seen and chosen; paper: no
     hidden: int = 128  # context, and hidden layers of shift and goal; paper: 256
     factors: int = 128  # of factorised layers; the paper does not say
@@ -80,6 +82,7 @@ class MetaState(NamedTuple):
     cell: Tensor  # (B, H) of the LSTM (block world)
     g: Tensor  # (B, parameters) what was chosen last
     seen: Tensor  # (B, ...) the observation before, for the grid's Flat; else empty
+    tally: Tensor  # (B,) how often what is named was finished since the pointer last moved
 
 
 class MetaInput(NamedTuple):
@@ -189,14 +192,15 @@ class MetaController(nn.Module):
             self.condition = joint if linear else nn.Sequential(joint, nn.ReLU())
         self._build_eyes()
         self.update = nn.Linear(self.summary_size + hidden, 1)
-        known = hidden + (network.sentence if network.reminded else 0)
+        told = TALLY if network.tallies else 0
+        known = hidden + (network.sentence if network.reminded else 0) + told
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
         if network.ties_names:
             self.named_object = nn.Linear(hidden, 1)
             self.named_verb = nn.Linear(network.sentence, network.verbs)
-        self.baseline = nn.Linear(2 * network.slots + hidden, 1)
+        self.baseline = nn.Linear(2 * network.slots + hidden + told, 1)
         # What b_t adds to the logits of the update and of the shifts, beside what they compute.
         self.update_start = nn.Parameter(torch.zeros(2))
         self.shift_start = nn.Parameter(torch.zeros(2, 3))
@@ -262,6 +266,7 @@ class MetaController(nn.Module):
             cell=torch.zeros(worlds, network.hidden if self.recurrent else 0, device=device),
             g=torch.zeros(worlds, len(network.parameters), dtype=torch.int64, device=device),
             seen=torch.zeros(worlds, *planes, dtype=torch.uint8, device=device),
+            tally=torch.zeros(worlds, device=device),
         )
 
     def step(
@@ -295,7 +300,9 @@ class MetaController(nn.Module):
             given, state, condition, named_before, as_told, h_before, cell_before
         )
         c_logit = self._update_logit(s, h_before, finished)
-        l_logits = self._shift_logits(h, r_before, finished * as_told.squeeze(1))
+        done = finished * as_told.squeeze(1)
+        tally = state.tally * keep.squeeze(1) + done
+        l_logits = self._shift_logits(h, r_before, done, tally)
         update = self._gate(c_logit, finished, begins)
         stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
         shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
@@ -322,11 +329,13 @@ class MetaController(nn.Module):
             log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
             log_probability = log_goals + log_hard
             entropy = entropy + open_hard
-        value = self._value(p_before, given.mask, self._goal_hidden(r_before, h))
+        value = self._value(p_before, given.mask, self._goal_hidden(r_before, h), tally)
         decision = Decision(c_drawn, l_drawn, g)
         thought = Thought(decision, log_probability, entropy, value, update, shift, p)
         seen = given.image.clone() if self.sees_two else state.seen
-        return thought, MetaState(p, merged, merged_cell, g, seen)
+        moved = (p - p_before).abs().sum(dim=1) / 2  # how much of the pointer is elsewhere
+        tally = tally * (1 - moved)
+        return thought, MetaState(p, merged, merged_cell, g, seen, tally)
 
     def retrieve(self, bags: Tensor, p: Tensor) -> Tensor:
         """r = M p (eq. 2), where M holds a bag of words for each instruction."""
@@ -409,11 +418,16 @@ class MetaController(nn.Module):
         logit: Tensor = self.update(torch.cat((s, h), dim=1)).squeeze(1)
         return logit + self._by(finished, self.update_start[:, None]).squeeze(1)
 
-    def _shift_logits(self, h: Tensor, r: Tensor, finished: Tensor) -> Tensor:
-        # Whether to stay hangs on a single word, "all", which the context hardly keeps.
+    def _shift_logits(self, h: Tensor, r: Tensor, done: Tensor, tally: Tensor) -> Tensor:
+        # Whether to stay hangs on a single word, "all" or "3", which the context hardly keeps.
         known = torch.cat((h, self._noisy(r)), dim=1) if self.network.reminded else h
-        logits: Tensor = self.shift(known)
-        return logits + self._by(finished, self.shift_start)
+        logits: Tensor = self.shift(torch.cat((known, self._tallied(tally)), dim=1))
+        return logits + self._by(done, self.shift_start)
+
+    def _tallied(self, tally: Tensor) -> Tensor:
+        """At least one, two, three? (B, 3); (B, 0) where nothing is tallied."""
+        told = TALLY if self.network.tallies else 0
+        return (tally[:, None] - torch.arange(told, device=tally.device)).clamp(0.0, 1.0)
 
     @staticmethod
     def _by(finished: Tensor, start: Tensor) -> Tensor:
@@ -504,8 +518,8 @@ class MetaController(nn.Module):
     def _goal_hidden(self, r: Tensor, h: Tensor) -> Tensor:
         return F.relu(self.goal_hidden(torch.cat((self._noisy(r), h), dim=1)))
 
-    def _value(self, p: Tensor, mask: Tensor, hidden: Tensor) -> Tensor:
-        """Linear in pointer, mask and the goal's hidden layer; only as far as trained lists go.
+    def _value(self, p: Tensor, mask: Tensor, hidden: Tensor, tally: Tensor) -> Tensor:
+        """Linear in pointer, mask, tally and the goal's hidden layer; as far as trained lists go.
 
         All as they are before the decision: a baseline that knows which shift was drawn takes the
         credit for it, and the shift learns nothing.
@@ -514,7 +528,8 @@ class MetaController(nn.Module):
         missing = max(0, slots - p.shape[1])
         where = F.pad(p[:, :slots], (0, missing))
         present = F.pad(mask[:, :slots].to(p.dtype), (0, missing))
-        return self.baseline(torch.cat((where, present, hidden), dim=1)).squeeze(1)  # type: ignore[no-any-return]
+        known = torch.cat((where, present, hidden, self._tallied(tally)), dim=1)
+        return self.baseline(known).squeeze(1)  # type: ignore[no-any-return]
 
 
 def _draw(

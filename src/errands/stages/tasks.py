@@ -15,7 +15,7 @@ from errands.language.vocabulary import INTERACT, VERBS, verb_index
 from errands.worlds.block import BlockAction
 from errands.worlds.grid import GridAction
 from errands.worlds.spec import WORLDS, WorldSpec
-from errands.worlds.vector import PAPER_SPLITS, TaskSource, list_tasks, skill_tasks
+from errands.worlds.vector import TaskSource, list_tasks, paper_world, skill_tasks
 
 T = TypeVar("T", bound=Training)
 
@@ -40,7 +40,7 @@ def fitted(training: T, spec: WorldSpec) -> T:
 
 def subtasks(spec: WorldSpec, scenario: str, split: str) -> TaskSource:
     """What a skill is asked for."""
-    if spec.vocabulary in PAPER_SPLITS:
+    if paper_world(spec):
         return skill_tasks(spec, scenario, split)
     tasks = skill_tasks(spec, scenario, "train" if split == "validation" else split)
     if spec.event is None or split == "unseen":
@@ -59,8 +59,7 @@ def lists(
     """Lists that an agent is asked for."""
     if step_limit is None:
         step_limit = spec.step_limit(lengths[1], split)
-    is_own = spec.vocabulary not in PAPER_SPLITS
-    known = "train" if is_own and split == "validation" else split
+    known = "train" if not paper_world(spec) and split == "validation" else split
     return list_tasks(spec, known, lengths, step_limit=step_limit)
 
 
