@@ -188,6 +188,12 @@ class SlowUpdater:
                 r = [total + share * part for total, part in zip(r, self.words[word], strict=True)]
         return r
 
+    def heard(self, p: Vector) -> Vector:
+        """How much of each word the pointer is on."""
+        pairs = list(zip(p, self.sentences, strict=True))
+        words = range(self.meta.network.words)
+        return [sum(share * said.count(word) for share, said in pairs) for word in words]
+
     def named(self, p: Vector, thing: int) -> float:
         """How much of what the pointer is on names this object: its words are the last ones."""
         word = self.meta.network.words - self.meta.network.objects + thing
@@ -226,10 +232,13 @@ class SlowUpdater:
         c = sigmoid(linear(meta.update, [*h, *self.h])[0] + meta.update_start[int(finished)].item())
         tally = self.tally + finished * as_told
         tallied = [min(max(tally - k, 0.0), 1.0) for k in range(3)] if network.tallies else []
-        heard = [*h, *(self.r if network.reminded else []), *tallied]
+        heard = [*h, *self.r] if network.reminded else h
         logits = linear(meta.shift[2], relu(linear(meta.shift[0], heard)))
         started = (meta.shift_start[k].tolist() for k in (1, 0))
         starts = mixed(finished * as_told, *started)
+        if network.tallies:
+            pairs = [share * k for share in self.heard(self.p) for k in tallied]
+            starts = [a + 10 * b for a, b in zip(starts, linear(meta.enough, pairs), strict=True)]
         l = softmax([a + b for a, b in zip(logits, starts, strict=True)])  # noqa: E741
         if network.gate != "learned":
             c = float(finished or network.gate == "every-step")

@@ -28,6 +28,7 @@ Gate = Literal["learned", "at-termination", "every-step"]
 SHIFTS = (-1, 0, 1)
 STAY = 1  # index of shift 0
 NEAR = 4  # steps that count as near, in a glance [O]
+TALLY_SCALE = 10.0  # few numbers that decide much: they should learn faster than others [O]
 TALLY = 3  # so far a tally is told: the largest count of an instruction [C]
 GATE_ENTROPY = 0.1  # weight of the gate in the entropy, beside the 1 of subtask and shift [O]
 
@@ -193,8 +194,10 @@ class MetaController(nn.Module):
         self._build_eyes()
         self.update = nn.Linear(self.summary_size + hidden, 1)
         told = TALLY if network.tallies else 0
-        known = hidden + (network.sentence if network.reminded else 0) + told
+        known = hidden + (network.sentence if network.reminded else 0)
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
+        if network.tallies:  # for each word, and each number of times, how likely a shift is
+            self.enough = nn.Linear(network.words * TALLY, 3, bias=False)
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
         if network.ties_names:
@@ -245,6 +248,8 @@ class MetaController(nn.Module):
             for layer in self.heads():
                 layer.weight *= 0.1
                 layer.bias.zero_()
+            if self.network.tallies:
+                self.enough.weight.zero_()
             if self.network.head_start and not self.network.flat:
                 self.update_start.copy_(torch.tensor((-2.0, 4.0)))
                 self.shift_start.copy_(torch.tensor(((-8.0, 3.0, -3.0), (-8.0, 0.0, 1.5))))
@@ -302,7 +307,9 @@ class MetaController(nn.Module):
         c_logit = self._update_logit(s, h_before, finished)
         done = finished * as_told.squeeze(1)
         tally = state.tally * keep.squeeze(1) + done
-        l_logits = self._shift_logits(h, r_before, done, tally)
+        l_logits = self._shift_logits(h, r_before, done)
+        if self.network.tallies:
+            l_logits = l_logits + self._enough(heard_before, tally)
         update = self._gate(c_logit, finished, begins)
         stay = F.one_hot(torch.full_like(begins, STAY, dtype=torch.int64), 3)
         shift = torch.where(begins[:, None], stay.to(h.dtype), torch.softmax(l_logits, dim=1))
@@ -418,11 +425,17 @@ class MetaController(nn.Module):
         logit: Tensor = self.update(torch.cat((s, h), dim=1)).squeeze(1)
         return logit + self._by(finished, self.update_start[:, None]).squeeze(1)
 
-    def _shift_logits(self, h: Tensor, r: Tensor, done: Tensor, tally: Tensor) -> Tensor:
-        # Whether to stay hangs on a single word, "all" or "3", which the context hardly keeps.
+    def _shift_logits(self, h: Tensor, r: Tensor, done: Tensor) -> Tensor:
+        # Whether to stay hangs on a single word, "all", which the context hardly keeps.
         known = torch.cat((h, self._noisy(r)), dim=1) if self.network.reminded else h
-        logits: Tensor = self.shift(torch.cat((known, self._tallied(tally)), dim=1))
+        logits: Tensor = self.shift(known)
         return logits + self._by(done, self.shift_start)
+
+    def _enough(self, heard: Tensor, tally: Tensor) -> Tensor:
+        """Logits of the shifts by words (B, words) and how often what they name was done."""
+        pairs = heard[:, :, None] * self._tallied(tally)[:, None, :]  # (B, words, 3)
+        logits: Tensor = TALLY_SCALE * self.enough(pairs.flatten(1))
+        return logits
 
     def _tallied(self, tally: Tensor) -> Tensor:
         """At least one, two, three? (B, 3); (B, 0) where nothing is tallied."""

@@ -138,7 +138,8 @@ class SkillRollout:
             self.deeds |= worlds.privileged["progress"] > progress
             self.deeds &= ~ended_before
             done = worlds.done & ended if counts else self.deeds
-            rewards = worlds.rewards + worlds.spec.rewards.done * (done & ~worlds.done)
+            again = np.float32(worlds.spec.rewards.done) * (done & ~worlds.done)  # lists go on
+            rewards = worlds.rewards + again
             keep(rewards=rewards, done=done, ended=ended | done)
             if ended.any():
                 statistics = worlds.finished()
