@@ -262,6 +262,12 @@ class MetaTraining(Training):
         return self.stages[0].learning_rate
 
 
+# The shipped skill that agents command: in the block world one that has learned in lists.
+SKILLS: dict[World, str] = {
+    "grid": "grid/skill-independent",
+    "block": "block/skill-independent-in-lists",
+}
+
 GATES: dict[MetaAgent, Gate] = {
     "dynamic": "learned",
     "long": "at-termination",
@@ -295,14 +301,15 @@ def meta_training(
         analogy=analogy,
         preset=preset,
         seed=seed,
-        skill=skill or f"{world}/skill-independent",
+        skill=skill or SKILLS[world],
         network=network,
     )
     if world == "block":
         # Targets have to be looked for: one list in five takes longer than the world's own steps,
         # however well it is done. A box is easier to catch than an enemy: if it came ten times as
         # often, waiting for the next would pay better. Frames take five times the grid's.
-        base = _in_every_stage(replace(base, patience=2.0), frames=1_000_000)
+        base = replace(base, patience=2.0, validate_every=250_000)
+        base = _in_every_stage(base, frames=900_000)
         learning, settled = base.stages
         base = replace(base, stages=(replace(learning, events=6.0), settled))
         if agent != "flat":  # the skill's eyes know all objects, and have looked already
