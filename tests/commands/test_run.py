@@ -124,6 +124,7 @@ def test_a_terminal_shows_the_world_live(
         (["visit pig", "--fps", "nan"], "--fps"),
         (["visit pig", "--length-limit", "0"], "--length-limit"),
         (["visit pig", "--gif", "no/such/folder/a.gif"], "no folder"),
+        (["visit pig", "--gif", "-"], "--gif - is no file"),
         (["visit pig", "--json", "/"], "is a folder"),
     ],
 )

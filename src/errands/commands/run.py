@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
-from errands.commands.problem import MOST_STEPS, check_instructions, check_range, check_seed
+from errands.commands.problem import (
+    MOST_STEPS,
+    Problem,
+    check_instructions,
+    check_range,
+    check_seed,
+)
 from errands.language.splits import vocabulary_of
 from errands.seeds import TEST_SEEDS
 
@@ -87,6 +93,8 @@ class Run:
         check_range("--fps", self.fps, 0.1, 60)
         if self.length_limit is not None:
             check_range("--length-limit", self.length_limit, 1, MOST_STEPS)
+        if self.gif == STANDARD_OUTPUT:
+            raise Problem("--gif - is no file: a film is not printed; name one, such as errand.gif")
         check_writable("--gif", self.gif)
         check_writable("--json", self.json)
 
