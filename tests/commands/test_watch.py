@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,13 +72,13 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         watch.check_installed()
 
 
-def test_the_shipped_agent_is_offered_and_does_the_pages_example() -> None:
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_the_shipped_agent_is_offered_and_does_the_pages_example(world: Any) -> None:
     cast = Watch()._cast()
     offered = choices.hello(cast).worlds
-    assert offered["grid"].agents[0].name == "dynamic"
-    assert "dynamic" not in cast["block"]  # it is not trained there yet
-    text, seed = choices.EXAMPLES["grid"]
-    episode = Episode(Begin("grid", "dynamic", text, seed), cast)
+    assert offered[world].agents[0].name == "dynamic"
+    text, seed = choices.EXAMPLES[world]
+    episode = Episode(Begin(world, "dynamic", text, seed), cast)
     while episode.advance():
         pass
     frame = episode.frame(going=False)
