@@ -305,7 +305,7 @@ def meta_training(
         network=network,
     )
     if world == "block":
-        # Targets have to be looked for: one list in five takes longer than the world's own steps,
+        # Targets have to be looked for: one list in eight takes longer than the world's own steps,
         # however well it is done. A box is easier to catch than an enemy: if it came ten times as
         # often, waiting for the next would pay better. Frames take five times the grid's.
         base = replace(base, patience=2.0, validate_every=250_000)
