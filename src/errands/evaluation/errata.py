@@ -205,6 +205,25 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
+        "eyes, block world",
+        "convolutions of its own",
+        "`fast`: the first two are the skill's, which stay as they are",
+    ),
+    Deviation(
+        "lists",
+        "counting, block world",
+        "left to the LSTM",
+        "`fast`: a tally of what the skill says is finished, and a learned table of words and "
+        "tallies that adds to the shifts",
+    ),
+    Deviation(
+        "lists",
+        "steps while lists are learned, block world",
+        "80",
+        "`fast`: 160 for lists of 4; judged with 80",
+    ),
+    Deviation(
+        "lists",
         "a subtask that starts",
         "open",
         "the skill forgets what it remembered wherever the subtask is new or was finished; the "
