@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from errands.agents.load import PRETRAINED, shipped_agents
+from errands.agents.registry import AGENTS, designs, order_of_results
 from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage, meta_training, skill_training
 from errands.evaluation import published
 from errands.evaluation.errata import deviation_table, preset_table
-from errands.evaluation.list_tables import COLUMNS, ORDER, Variant, find, variants
+from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
 from errands.worlds.planner import NEAR_OPTIMAL
@@ -66,7 +67,7 @@ def yardsticks(world: str, *, short: bool = False) -> str:
         if record["world"] == world
         and (not short or record["split"] == "train" or record["length"] == 20)
     ]
-    order = ORDER.index, SPLITS.index
+    order = order_of_results().index, SPLITS.index
     records.sort(key=lambda r: (order[0](r["agent"]), order[1](r["split"]), r["length"]))
     rows = []
     for record in records:
@@ -124,7 +125,7 @@ def lists(world: str) -> str:
     records = [record for record in measurements if record["world"] == world]
     found = [variant for variant in variants(records) if variant.analogy and not variant.soft]
     known = {variant.agent for variant in found}
-    found += [Variant(world, agent) for agent in ORDER if agent not in known]
+    found += [Variant(world, agent) for agent in order_of_results() if agent not in known]
     rows = []
     for variant in sorted(found, key=lambda item: item.order):
         row = [variant.agent, NOTHING if variant.seed is None else str(variant.seed)]
@@ -141,7 +142,7 @@ def lists(world: str) -> str:
     for split, length in COLUMNS:
         headings += [f"{split}, {length}", "paper"]
     text = table([*headings, "hours"], rows)
-    lacking = [agent for agent in ORDER if agent not in known]
+    lacking = [agent for agent in order_of_results() if agent not in known]
     if lacking:
         text += "\n\n" + missing(
             f"{', '.join(lacking)}: errands evaluate instructions --world {world} --agent NAME "
@@ -175,6 +176,18 @@ def shipped() -> str:
             "[an agent](docs/agents.md#from-python)."
         )
     return f"{text}\n\n```python\nimport errands\n\n{example}\n```\n\n{where}"
+
+
+def agents() -> str:
+    """The agents that can be trained, and how they differ."""
+    rows = [[f"`{name}`", design.decides, design.paper] for name, design in designs().items()]
+    return table(["agent", "decides", "paper"], rows, left=3)
+
+
+def named_agents() -> str:
+    """Everything that `--agent` can name."""
+    rows = [[f"`{entry.name}`", entry.title, entry.note] for entry in AGENTS.values()]
+    return table(["name", "on the page", "what it is"], rows, left=3)
 
 
 HOW_TO_MEASURE = "errands bench worlds --peers --json results/bench/worlds.json"
@@ -326,6 +339,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "block yardsticks": lambda: yardsticks("block"),
     "skills": skills,
     "shipped agents": shipped,
+    "agents": agents,
+    "named agents": named_agents,
     "presets": presets,
     "differences": lambda: preset_table("skill").markdown(),
     "meta presets": meta_presets,

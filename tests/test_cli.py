@@ -11,8 +11,8 @@ import pytest
 
 import errands
 from errands import cli
+from errands.agents.registry import AGENTS
 from errands.cli import main
-from errands.evaluation.episodes import AGENTS
 from twins.terminal import started
 
 COMMAND = [sys.executable, "-c", "import sys; from errands.cli import main; sys.exit(main())"]
@@ -55,7 +55,7 @@ def test_every_command_teaches_with_examples(name: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize("name", ["run", "evaluate instructions"])
 def test_help_names_every_agent(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == 0
-    listed = capsys.readouterr().out.split("Who acts: ")[1].split("state.")[0]
+    listed = capsys.readouterr().out.split("Which agent acts: ")[1].split("state.")[0]
     assert set(AGENTS) <= set(re.findall(r"[\w-]+", listed))
 
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from errands.agents.meta import Gate, MetaNetwork
+from errands.agents.meta import MetaNetwork
+from errands.agents.registry import FAVOURITE, designs
 from errands.agents.skill import SkillNetwork
 from errands.learning.losses import AnalogyWeights
 
@@ -11,7 +12,6 @@ World = Literal["grid", "block"]
 Scenario = Literal["independent", "object-dependent", "inter-extrapolation"]
 Preset = Literal["fast", "paper", "debug"]
 Teacher = Literal["planner", "rl", "none"]
-MetaAgent = Literal["dynamic", "short", "long", "flat"]
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class MetaStage(Stage):
 class MetaTraining(Training):
     """Learning to execute lists with a fixed skill."""
 
-    agent: MetaAgent = "dynamic"
+    agent: str = FAVOURITE
     skill: str = "grid/skill-independent"  # the shipped skill that it commands; Flat has none
     network: MetaNetwork = field(default_factory=MetaNetwork)
     steps: int = 32
@@ -268,22 +268,10 @@ SKILLS: dict[World, str] = {
     "block": "block/skill-independent-in-lists",
 }
 
-GATES: dict[MetaAgent, Gate] = {
-    "dynamic": "learned",
-    "long": "at-termination",
-    "short": "every-step",
-    "flat": "every-step",
-}
-
-
-# Who can leave a subtask for an event. The others would never use enough of them to see the world
-# as it is.
-INTERRUPTING: tuple[MetaAgent, ...] = ("dynamic", "short")
-
 
 def meta_training(
     world: World,
-    agent: MetaAgent,
+    agent: str,
     preset: Preset = "fast",
     *,
     analogy: bool = True,
@@ -292,7 +280,8 @@ def meta_training(
     skill: str = "",
 ) -> MetaTraining:
     """A preset, filled in for a world and an agent; `soft` never goes over to hard updates."""
-    network = MetaNetwork(gate=GATES[agent], flat=agent == "flat")
+    design = designs()[agent]
+    network = MetaNetwork(gate=design.gate, flat=design.flat)
     if world == "block":
         network = replace(network, world="block", words=14, objects=7, actions=9)
     base = MetaTraining(
@@ -312,11 +301,11 @@ def meta_training(
         base = _in_every_stage(base, frames=900_000)
         learning, settled = base.stages
         base = replace(base, stages=(replace(learning, events=6.0), settled))
-        if agent != "flat":  # the skill's eyes know all objects, and have looked already
+        if not design.flat:  # the skill's eyes know all objects, and have looked already
             base = replace(base, network=replace(network, eyes="skill", tallies=True))
-    if agent not in INTERRUPTING:
+    if not design.interrupts:
         base = _in_every_stage(base, events=1.0)
-    if agent == "flat":  # which has to learn every subtask as well, and longer lists much later
+    if design.flat:  # which has to learn every subtask as well, and longer lists much later
         base = _in_every_stage(base, curriculum=True)
     if preset == "paper":
         layers = replace(

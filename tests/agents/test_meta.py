@@ -26,8 +26,9 @@ from errands.agents.meta import (
     shift_pointer,
     within_list,
 )
+from errands.agents.registry import designs
 from errands.agents.skill import build_skill
-from errands.config import GATES, MetaAgent, Preset, World, meta_training, skill_training
+from errands.config import Preset, World, meta_training, skill_training
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds, list_tasks
 from twins.meta import (
@@ -702,9 +703,9 @@ def test_noise_comes_while_training_alone(meta: MetaController) -> None:
 
 
 @pytest.mark.parametrize("preset", ["fast", "paper", "debug"])
-@pytest.mark.parametrize("agent", GATES.keys())
+@pytest.mark.parametrize("agent", designs())
 @pytest.mark.parametrize("world", ["grid", "block"])
-def test_every_preset_fits_its_world(world: World, agent: MetaAgent, preset: Preset) -> None:
+def test_every_preset_fits_its_world(world: World, agent: str, preset: Preset) -> None:
     spec = WORLDS[world]
     network = meta_training(world, agent, preset).network
     assert network.words == spec.vocabulary.token_count

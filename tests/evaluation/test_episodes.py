@@ -9,7 +9,6 @@ import pytest
 
 from errands.evaluation import episodes, published
 from errands.evaluation.episodes import (
-    AGENTS,
     InstructionTest,
     PlannerPolicy,
     agent_named,
@@ -55,13 +54,12 @@ def test_long_episodes_count_like_short_ones() -> None:
     assert record["reward"]["mean"] == pytest.approx(np.mean(rewards), abs=1e-5)
 
 
-def test_failed_episodes_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_episodes_count_too() -> None:
     class Idle:
         def act(self, worlds: Any) -> Any:
             return np.zeros(worlds.count, np.int64)
 
-    monkeypatch.setitem(AGENTS, "idle", lambda worlds: Idle())
-    record = evaluate_instructions(replace(TEST, agent="idle"))
+    record = evaluate_instructions(TEST, make_policy=lambda worlds: Idle())
     assert record["success"] == {"mean": 0.0, "stderr": 0.0}
     assert record["steps"]["mean"] == record["step_limit"] == 60
     assert record["completed"]["mean"] == 0
@@ -75,9 +73,8 @@ def test_a_policy_is_made_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> Non
         made.append(worlds.count)
         return PlannerPolicy("shortest-path")
 
-    monkeypatch.setitem(AGENTS, "counted", make)
     monkeypatch.setattr(episodes, "BATCH", 8)
-    evaluate_instructions(replace(TEST, agent="counted"))
+    evaluate_instructions(TEST, make_policy=make)
     assert made == [8, 8, 4]
 
 

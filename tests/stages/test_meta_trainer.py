@@ -12,7 +12,7 @@ import torch
 from errands.agents.load import TrainedAgent, load, load_hierarchy
 from errands.agents.meta import MetaController
 from errands.agents.skill import SkillNetwork, build_skill
-from errands.config import MetaAgent, MetaTraining, Preset, World, meta_training
+from errands.config import MetaTraining, Preset, World, meta_training
 from errands.learning.checkpoint import save_agent
 from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
 from errands.learning.meta_rollout import MetaFrames
@@ -82,7 +82,7 @@ def assert_same_tensors(
         assert torch.equal(tensors[key], value), key
 
 
-OTHERS: list[tuple[World, MetaAgent]] = [
+OTHERS: list[tuple[World, str]] = [
     ("grid", "long"),
     ("grid", "short"),
     ("grid", "flat"),
@@ -93,7 +93,7 @@ OTHERS: list[tuple[World, MetaAgent]] = [
 
 @pytest.mark.parametrize(("world", "agent"), OTHERS)
 def test_every_agent_goes_on_exactly(
-    world: World, agent: MetaAgent, block_skill: str, tmp_path: Path
+    world: World, agent: str, block_skill: str, tmp_path: Path
 ) -> None:
     """Stopped within its hard stage, which comes at once here."""
     skill = block_skill if world == "block" else ""

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 
 from errands.config import (
-    MetaAgent,
     MetaStage,
     MetaTraining,
     Scenario,
@@ -44,7 +43,7 @@ def tiny(
 
 
 def tiny_meta(
-    world: World = "grid", agent: MetaAgent = "dynamic", skill: str = "", **changes: Any
+    world: World = "grid", agent: str = "dynamic", skill: str = "", **changes: Any
 ) -> MetaTraining:
     """The debug preset shrunk further: 2 iterations of each of the paper's three stages."""
     stage = MetaStage(2 * ITERATION, 1e-2, 5e-3, entropy=0.01)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from errands.agents.registry import AGENTS, ALWAYS_THERE, FAVOURITE, named
 from errands.commands.problem import Problem
 
 if TYPE_CHECKING:
@@ -12,12 +13,16 @@ if TYPE_CHECKING:
     from errands.evaluation.episodes import Policy
     from errands.worlds.vector import Worlds
 
-FAVOURITE, ALWAYS_THERE = "dynamic", "near-optimal"
+# The help of --agent, wherever an agent is to act.
+WHO_ACTS = (
+    f"Which agent acts: {', '.join(named('trained')[:-1])} or {named('trained')[-1]}, where they "
+    f"are shipped; or {' or '.join(named('planner'))}, planners that see the whole state."
+)
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts."""
+    """An agent that is ready to act."""
 
     name: str
     make_policy: "Callable[[Worlds], Policy]"  # with a fresh memory, for a batch of worlds
@@ -40,7 +45,6 @@ def choose_actor(
     `soft` asks for soft updates from an agent that learned hard ones last.
     """
     from errands.evaluation.episodes import agent_named
-    from errands.worlds.planner import PLANNERS
 
     if weights is not None:
         return _from_run(world, agent, weights, soft=soft)
@@ -49,7 +53,7 @@ def choose_actor(
         make_policy = agent_named(name)
     except ValueError as error:
         raise Problem(str(error)) from None
-    if name in PLANNERS:
+    if AGENTS[name].sort == "planner":
         if soft:
             raise Problem(f"--soft is for trained agents, and {name} is a planner; drop it")
         return Actor(name, make_policy)

@@ -76,6 +76,7 @@ class BenchTraining:
 
     def _loops(self) -> "tuple[Trainer, Callable[[], int]]":
         """A trainer, and a function that takes its network over a ready batch."""
+        from errands.agents.registry import FAVOURITE
         from errands.config import meta_training, skill_training
         from errands.stages.meta import MetaTrainer
         from errands.stages.skill import SkillTrainer
@@ -84,7 +85,7 @@ class BenchTraining:
             skill = SkillTrainer(skill_training(self.world, "independent"))
             return skill, _network_only(skill)
         try:
-            meta = MetaTrainer(meta_training(self.world, "dynamic"))
+            meta = MetaTrainer(meta_training(self.world, FAVOURITE))
         except ValueError as error:  # the skill that it commands
             raise Problem(f"{error}; --stage meta needs the world's skill") from None
         return meta, _networks_only(meta)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from errands.agents.registry import ALWAYS_THERE
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import Problem, check_range
 
@@ -42,8 +43,8 @@ class BenchWatch:
 
     world: Literal["grid", "block"] = "grid"
     """Which world is watched."""
-    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "near-optimal"
-    """Who acts."""
+    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = ALWAYS_THERE
+    """Which agent acts."""
     clients: int = 16
     """How many pages are open."""
     seconds: float = 10.0

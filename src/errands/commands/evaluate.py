@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from errands.agents.registry import ALWAYS_THERE
+from errands.commands.actors import WHO_ACTS
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import (
     MOST_EPISODES,
@@ -43,10 +45,11 @@ class EvaluateInstructions:
     world: Literal["grid", "block"] = "grid"
     """Where."""
     agent: Annotated[
-        str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="(default: near-optimal)")
+        str | None,
+        tyro.conf.arg(
+            metavar="NAME", help=WHO_ACTS, help_behavior_hint=f"(default: {ALWAYS_THERE})"
+        ),
     ] = None
-    """Who acts: dynamic, short, long, flat, dynamic-no-analogy or dynamic-soft, where they are
-    shipped; or near-optimal or shortest-path, planners that see the whole state."""
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """The folder of one's own run (errands train meta), instead of a shipped agent."""
     soft: bool = False
@@ -82,7 +85,7 @@ class EvaluateInstructions:
             TimeRemainingColumn,
         )
 
-        from errands.commands.actors import ALWAYS_THERE, choose_actor
+        from errands.commands.actors import choose_actor
         from errands.commands.screen import compiling_notice
         from errands.evaluation.episodes import InstructionTest, evaluate_instructions
 

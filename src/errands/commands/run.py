@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from errands.agents.registry import ALWAYS_THERE, FAVOURITE
+from errands.commands.actors import WHO_ACTS
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import (
     MOST_STEPS,
@@ -50,11 +52,11 @@ class Run:
     agent: Annotated[
         str | None,
         tyro.conf.arg(
-            metavar="NAME", help_behavior_hint="(default: dynamic if shipped, or near-optimal)"
+            metavar="NAME",
+            help=WHO_ACTS,
+            help_behavior_hint=f"(default: {FAVOURITE} if shipped, or {ALWAYS_THERE})",
         ),
     ] = None
-    """Who acts: dynamic, short, long, flat, dynamic-no-analogy or dynamic-soft, where they are
-    shipped; or near-optimal or shortest-path, planners that see the whole state."""
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """The folder of one's own run (errands train meta), instead of a shipped agent."""
     seed: int = 0

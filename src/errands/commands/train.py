@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from errands.agents.registry import FAVOURITE, designs
 from errands.commands.problem import Problem, check_range
 
 if TYPE_CHECKING:
     from errands.config import MetaTraining, Training
     from errands.stages.trainer import Report, Trainer
+
+    AgentName = str
+else:
+    AgentName = Literal[tuple(designs())]
+
+WHEN_IT_DECIDES = "; ".join(f"{name} {design.decides}" for name, design in designs().items())
 
 
 @dataclass(frozen=True)
@@ -108,9 +115,9 @@ class TrainMeta(_Run):
       errands train meta --preset debug --out runs/try        (a minute)
     """
 
-    agent: Literal["dynamic", "short", "long", "flat"] = "dynamic"
-    """When it decides: dynamic learns when, short decides at every step, long when a subtask is
-    finished. flat has no skill and chooses primitive actions."""
+    agent: Annotated[
+        AgentName, tyro.conf.arg(help=f"Which agent. They decide: {WHEN_IT_DECIDES}.")
+    ] = FAVOURITE
     no_analogy: bool = False
     """Leave the analogy-making objective out of the meta controller's own embedding."""
     soft: bool = False

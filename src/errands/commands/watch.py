@@ -93,8 +93,8 @@ class Watch:
 
     def _cast(self) -> "Cast":
         """Every agent that exists, in the worlds that it can act in."""
+        from errands.agents.registry import AGENTS
         from errands.commands.actors import choose_actor
-        from errands.evaluation.episodes import AGENTS
         from errands.worlds.spec import WORLDS
 
         cast: dict[str, dict[str, Callable[[Worlds], Policy]]] = {world: {} for world in WORLDS}

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import errands
+from errands.agents.registry import AGENTS
 from errands.language.instruction import Instruction
 from errands.language.vocabulary import suggest
 from errands.seeds import TEST_SEEDS
 from errands.worlds.block import BlockAction
 from errands.worlds.grid import GridAction
 from errands.worlds.gym import instruction_worlds
-from errands.worlds.planner import PLANNERS, first_optimal
+from errands.worlds.planner import first_optimal
 from errands.worlds.spec import NOTHING
 from errands.worlds.vector import EpisodeStatistics, Worlds
 
@@ -62,20 +63,14 @@ def _trained(name: str, worlds: Worlds) -> Policy:
     return HierarchyPolicy(agent, soft=bool(agent.description.get("soft")))
 
 
-TRAINED = ("dynamic", "short", "long", "flat", "dynamic-no-analogy", "dynamic-soft")
-
-# Every agent that can be named: a function that makes its policy, with a fresh memory, for a batch.
-# Those of trained agents refuse (ValueError) in a world that none was trained for.
-AGENTS: dict[str, Callable[[Worlds], Policy]] = {
-    **{name: partial(_planner, name) for name in PLANNERS},
-    **{name: partial(_trained, name) for name in TRAINED},
-}
-
-
 def agent_named(name: str) -> Callable[[Worlds], Policy]:
+    """A function that makes the agent's policy, with a fresh memory, for a batch of worlds.
+
+    That of a trained agent refuses (ValueError) a world that none was trained for.
+    """
     if name not in AGENTS:
         raise ValueError(f"unknown agent '{name}'; {suggest(name, tuple(AGENTS))}")
-    return AGENTS[name]
+    return partial(_planner if AGENTS[name].sort == "planner" else _trained, name)
 
 
 @dataclass(frozen=True)

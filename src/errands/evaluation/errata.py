@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Literal, NamedTuple
 
+from errands.agents.registry import FAVOURITE
 from errands.config import (
     MetaTraining,
     Preset,
@@ -274,7 +275,7 @@ def preset_table(kind: Literal["skill", "meta"]) -> Table:
     if kind == "skill":
         fast, paper = (skill_training("grid", "independent", name) for name in PRESETS)
     else:
-        fast, paper = (meta_training("grid", "dynamic", name) for name in PRESETS)
+        fast, paper = (meta_training("grid", FAVOURITE, name) for name in PRESETS)
     rows = (*_different("network.", fast.network, paper.network), *_different("", fast, paper))
     return Table(("field", "`fast`", "`paper`", "what it is, as the code says it"), rows, words=4)
 

@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from errands.agents.registry import AGENTS, order_of_results
 from errands.evaluation import published
 from errands.evaluation.figures import save
 from errands.evaluation.list_tables import Variant, find, variants
@@ -23,13 +24,6 @@ NARROW = 0.09  # share of the width that a subtask's name needs
 FEWEST_POINTS = 3  # lengths that make a curve
 METRICS = ("reward", "success", "steps", "completed")
 SPLIT_STYLES = {"seen": "o", "unseen": "^"}
-COLOURS = {
-    "near-optimal": "0.45",
-    "flat": "#7a9a01",
-    "long": "#8e5ea2",
-    "short": "#e07a1f",
-    "dynamic": "#1f5fa8",
-}
 EVENT_COLOUR = "#d1495b"
 SHIFT_COLOURS = ("#8c564b", "#c9c9c9", "#2a7f9e")
 
@@ -42,10 +36,11 @@ def length_curves(records: Sequence[Record], path: Path) -> None:
     """Reward, success, steps and completed by list length: ours solid, the paper's dashed."""
     figure, axes = plt.subplots(2, 2, figsize=(13, 8.5), layout="constrained")
     curves = _curves(records)
-    agents = [agent for agent in COLOURS if agent in {variant.agent for variant, _ in curves}]
+    drawn = {variant.agent for variant, _ in curves}
+    agents = [agent for agent in order_of_results() if agent in drawn]
     for axis, metric in zip(axes.flat, METRICS, strict=True):
         for (variant, split), line in curves.items():
-            colour, mark = COLOURS[variant.agent], SPLIT_STYLES[split]
+            colour, mark = AGENTS[variant.agent].colour, SPLIT_STYLES[split]
             ours = {record["length"]: record[metric]["mean"] for record in line}
             axis.plot(list(ours), list(ours.values()), color=colour, marker=mark, markersize=4)
             theirs = published.curve(metric, variant.agent, split, analogy=variant.analogy) or {}
@@ -63,7 +58,7 @@ def length_curves(records: Sequence[Record], path: Path) -> None:
         axis.set_xticks([1, 5, 10, 15, 20])
         axis.set_ylabel(metric)
         axis.grid(alpha=0.3)
-    keys = [Line2D([], [], color=COLOURS[agent], label=agent) for agent in agents]
+    keys = [Line2D([], [], color=AGENTS[agent].colour, label=agent) for agent in agents]
     keys += [
         Line2D([], [], color="0.3", marker=mark, linestyle="", label=f"{split} instructions")
         for split, mark in SPLIT_STYLES.items()
@@ -89,8 +84,9 @@ def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], list[Record]
     found: dict[tuple[Variant, str], list[Record]] = {}
     for variant in variants(plain):
         drawn = {other.agent for other, _ in found if other != variant}
-        is_plain = variant.analogy and not variant.soft and variant.agent in COLOURS
-        if not is_plain or variant.agent in drawn:
+        has_colour = variant.agent in AGENTS and AGENTS[variant.agent].colour
+        is_plain = variant.analogy and not variant.soft
+        if not (has_colour and is_plain) or variant.agent in drawn:
             continue
         own = [record for record in plain if Variant.of(record) == variant]
         for split in SPLIT_STYLES:

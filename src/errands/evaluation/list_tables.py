@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from errands.agents.registry import order_of_results
 from errands.evaluation import published
 from errands.evaluation.document import Table
 from errands.evaluation.tables import NOTHING, Record, with_error
 
-ORDER = ("shortest-path", "near-optimal", "flat", "long", "short", "dynamic")
 TRAIN, TEST = 4, 20  # instructions of the paper's lists
 COLUMNS = (("train", TRAIN), ("seen", TEST), ("unseen", TEST))
 
@@ -63,7 +63,8 @@ class Variant:
 
     @property
     def order(self) -> tuple[bool, int, bool, bool, bool, str, int]:
-        place = ORDER.index(self.agent) if self.agent in ORDER else len(ORDER)
+        order = order_of_results()
+        place = order.index(self.agent) if self.agent in order else len(order)
         is_block = self.world == "block"
         kind = self.analogy, not self.learned_soft, not self.soft
         return is_block, place, *kind, self.preset, self.seed or 0

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from errands.agents.load import load_hierarchy, load_skill, shipped_agents
+from errands.agents.registry import FAVOURITE
 from errands.evaluation import errata, figures, list_figures, list_tables
 from errands.evaluation.document import Figure, Heading, Paragraph, Part, to_html, to_markdown
 from errands.evaluation.tables import Record, planner_table, read_records, skill_table
@@ -96,7 +97,7 @@ def _interruptions(records: list[Record], out: Path) -> list[Part]:
     if table:
         parts += [_paragraph(CAUGHT), table]
     for world, spec in WORLDS.items():
-        name = f"{world}/dynamic"
+        name = f"{world}/{FAVOURITE}"
         if name not in shipped_agents() or spec.event is None:
             continue
         agent = load_hierarchy(name)

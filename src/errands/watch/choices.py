@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 import errands
+from errands.agents.registry import AGENTS, AgentEntry, named
 from errands.evaluation.episodes import Policy, action_name, agent_named, run_episodes
 from errands.language.instruction import Instruction
 from errands.language.splits import instructions
@@ -12,7 +13,7 @@ from errands.seeds import TEST_SEEDS
 from errands.watch.protocol import Agent, Hello, Item, Refused, World
 from errands.worlds.film import mp4_encoder
 from errands.worlds.gym import instruction_worlds, listed
-from errands.worlds.planner import NEAR_OPTIMAL, PLANNERS
+from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds
 
@@ -21,18 +22,6 @@ Agents = Mapping[str, Callable[[Worlds], Policy]]
 Cast = Mapping[str, Agents]
 
 ME = "me"
-# What the page says of agents; one that is not named here is offered under its own name.
-TITLES = {
-    "dynamic": ("Dynamic", "Trained. Learns when to look at its list again."),
-    "short": ("Short", "Trained. Looks at its list in every step."),
-    "long": ("Long", "Trained. Looks at its list when a subtask is finished."),
-    "flat": ("Flat", "Trained. Acts from the list directly, without subtasks."),
-    "dynamic-no-analogy": ("Dynamic, no analogies", "Trained without the analogies' objective."),
-    "dynamic-soft": ("Dynamic, soft updates", "Trained. Blends old and new subtasks."),
-    "near-optimal": ("Near-optimal planner", "Sees everything, goes for events that are close."),
-    "shortest-path": ("Shortest-path planner", "Sees everything, ignores events."),
-    ME: ("Me", "You act, with the keys."),
-}
 EXAMPLES = {
     "grid": ("pick up the pig, visit the box, transform all cows", 7),
     "block": ("visit the cat, pick up 2 pigs, transform the sheep", 2),
@@ -58,13 +47,13 @@ def hello(cast: Cast) -> Hello:
             batch.reset()
             batch.step(make_policy(batch).act(batch))
         # Trained agents first, otherwise in their own order; a person can always act.
-        names = [*sorted(agents, key=lambda agent: agent in PLANNERS), ME]
+        names = sorted(agents, key=lambda agent: agent in named("planner"))
         worlds[name] = World(
             kind=spec.kind,
             objects=spec.objects,
             event=spec.event.object if spec.event else "",
             actions=tuple(action_name(batch, k) for k in range(batch.actions)),
-            agents=tuple(_described(agent) for agent in names),
+            agents=(*map(_described, names), Agent(ME, "Me", "You act, with the keys.", "person")),
             example=example,
             seed=seed,
         )
@@ -73,9 +62,9 @@ def hello(cast: Cast) -> Hello:
 
 
 def _described(name: str) -> Agent:
-    title, note = TITLES.get(name, (name, ""))
-    sort = "person" if name == ME else "planner" if name in PLANNERS else "trained"
-    return Agent(name, title, note, sort)
+    """An agent that is not in the table, one from a run, is offered under its own name."""
+    entry = AGENTS.get(name, AgentEntry(name, title=name, note=""))
+    return Agent(name, entry.title, entry.note, entry.sort)
 
 
 def check_world(world: str) -> None:
