@@ -67,7 +67,7 @@ def parse(words: list[str]) -> None:
 def test_every_page_is_tested() -> None:
     names = {page.stem for page in PAGES}
     assert names >= {"README", "worlds", "gymnasium", "cli", "training", "design", "benchmarks"}
-    assert names >= {"agents", "own-world", "results", "errata"}
+    assert names >= {"agents", "notebook", "own-world", "results", "errata"}
 
 
 @EVERY_PAGE
@@ -202,8 +202,8 @@ def test_every_curve_is_explained() -> None:
     assert {name for name in told if f"`{name}`" not in text} == set()
 
 
-def test_fields_of_training_exist() -> None:
-    text = (DOCS / "training.md").read_text()
+def test_fields_in_the_notebook_exist() -> None:
+    text = (DOCS / "notebook.md").read_text()
     training = skill_training("grid", "independent")
     named = re.findall(r"^- \*\*.*?\((`[^)]*`)\)", text, flags=re.MULTILINE)
     assert len(named) >= 5
