@@ -1,4 +1,4 @@
-"""A world of one's own: a garden with other objects, other transforms and another event.
+"""A user-defined world: a garden with other objects, other transforms and another event.
 
 `python docs/examples/garden.py` runs an errand in it and draws the garden before and after.
 """
@@ -10,8 +10,8 @@ from errands.language import ALL, Vocabulary
 from errands.worlds.spec import Event, Rewards, Setting, WorldSpec
 
 BEDS = Setting(
-    scattered=("seed", "sprout", "flower", "goose"),  # what is put anywhere
-    objects=(0.05, 0.25),  # on this share of the open cells, drawn anew for each episode
+    scattered=("seed", "sprout", "flower", "goose"),  # objects that are placed at random
+    objects=(0.05, 0.25),  # share of the open cells, sampled for each episode
     water=(0.0, 0.05),
     sizes=(8, 10),  # cells a side, border included
 )
@@ -24,14 +24,14 @@ GARDEN = WorldSpec(
         quantities=(1, 2, ALL),  # "pick up flower", "pick up 2 flowers", "pick up all flowers"
         plurals={"goose": "geese"},
     ),
-    transforms={"seed": "sprout", "sprout": "flower"},  # all else is gone when transformed
-    interact={"seed": "transform", "sprout": "transform"},  # all else is picked up
+    transforms={"seed": "sprout", "sprout": "flower"},  # other objects disappear
+    interact={"seed": "transform", "sprout": "transform"},  # other objects are picked up
     skill=replace(BEDS, event=False),
     lists=BEDS,
     forgiving=replace(BEDS, forgiving=True),
     event=Event("mole", probability=0.05, lifetime=12, close=4),
     rewards=Rewards(step=-0.1, done=1.0, water=-0.2, event=0.5),
-    walks={"goose": 0.2, "mole": 0.5},  # the chance that one moves in a step
+    walks={"goose": 0.2, "mole": 0.5},  # chance of a move in each step
     held_out=(("pick up", "sprout"), ("visit", "flower"), ("transform", "goose")),
 )
 

@@ -1,4 +1,4 @@
-"""The `errands` command: finds the command that is meant and loads that one alone."""
+"""The `errands` command: finds the requested subcommand and loads only that one."""
 
 import contextlib
 import importlib
@@ -27,24 +27,24 @@ class Entry:
 
 
 COMMANDS = {
-    "run": Entry("run", "Run", "watch an agent carry out the instructions you type"),
-    "play": Entry("play", "Play", "carry out instructions yourself, with the keys"),
-    "watch": Entry("watch", "Watch", "see an agent at work in the browser, and what it thinks"),
-    "train skill": Entry("train", "TrainSkill", "learn a skill for every subtask of a scenario"),
-    "train meta": Entry("train", "TrainMeta", "learn to execute lists, with a trained skill"),
+    "run": Entry("run", "Run", "watch an agent execute the instructions you type"),
+    "play": Entry("play", "Play", "act yourself, with the keyboard"),
+    "watch": Entry("watch", "Watch", "watch an agent, and its decisions, in the browser"),
+    "train skill": Entry("train", "TrainSkill", "train a skill for all subtasks of a scenario"),
+    "train meta": Entry("train", "TrainMeta", "train a meta controller that executes lists"),
     "evaluate skill": Entry(
-        "evaluate_skill", "EvaluateSkill", "measure a skill on subtasks it has and has not seen"
+        "evaluate_skill", "EvaluateSkill", "evaluate a skill on trained and unseen subtasks"
     ),
     "evaluate instructions": Entry(
-        "evaluate", "EvaluateInstructions", "measure an agent on lists of instructions"
+        "evaluate", "EvaluateInstructions", "evaluate an agent on lists of instructions"
     ),
     "report": Entry("report", "Report", "write tables and figures from committed results"),
-    "bench worlds": Entry("bench", "BenchWorlds", "measure how fast the worlds are"),
+    "bench worlds": Entry("bench", "BenchWorlds", "measure the speed of the worlds"),
     "bench training": Entry(
-        "bench_training", "BenchTraining", "measure how fast training is, beside its network alone"
+        "bench_training", "BenchTraining", "measure the speed of training, and of its network alone"
     ),
     "bench watch": Entry(
-        "bench_watch", "BenchWatch", "measure how many frames a second many pages get at once"
+        "bench_watch", "BenchWatch", "measure the frame rate of many web pages at once"
     ),
 }
 
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal without such characters gets a "?"
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows "?"
             stream.reconfigure(errors="replace")
     try:
         return _dispatch(arguments)
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has stopped, as `head` does
+    except BrokenPipeError:  # the reader of our output has stopped, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -123,7 +123,7 @@ def _list_of_commands(group: str) -> str:
 def _wrong_command(words: list[str], group: str) -> str:
     choices = [name for name in COMMANDS if name.startswith(group)]
     if group and len(words) == 1:
-        return f"'{group}' needs one word more; {suggest('', choices)}"
+        return f"'{group}' needs one more word; {suggest('', choices)}"
     if not words:
         return f"a command is missing; {suggest('', choices)}"
     said = " ".join(words[:2]) if group else words[0]
@@ -131,7 +131,7 @@ def _wrong_command(words: list[str], group: str) -> str:
 
 
 def _parse(name: str, entry: Entry, arguments: list[str]) -> Command:
-    """The command with its options filled in. Whatever is wrong with them is told in one line."""
+    """The command with its options filled in; errors in them become a message of one line."""
     import tyro
 
     module = importlib.import_module(f"errands.commands.{entry.module}")

@@ -201,4 +201,4 @@ def test_a_terminal_shows_what_the_agent_thinks(
     said = capsys.readouterr().out
     assert "◂ 100%" in said
     assert "subtask " in said
-    assert "decides anew, pointer +0" in said
+    assert "updates, pointer +0" in said

@@ -1,4 +1,4 @@
-"""`errands bench`: how fast the worlds are."""
+"""`errands bench worlds`: the speed of the worlds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import check_range
 
 BATCHES = (64, 256, 1024, 4096, 16384)
-BESIDE_PEERS = 1024  # the batch that peers are compared with, as large as the largest peer's
+BESIDE_PEERS = 1024  # the batch that peers are compared with, the size of the largest peer's
 MEASURED = (
     "batch",
     "steps_per_second",
@@ -19,18 +19,18 @@ MEASURED = (
     "nanoseconds_on_one_core",
     "nanoseconds_one_a_call",
 )
-STEPS_A_CALL = 32  # as many as the largest peer's; what a call costs is measured apart
-TURNS = 25  # a batch takes milliseconds, and so short a while can be slow on a shared machine
+STEPS_A_CALL = 32  # as the largest peer; the cost of a call is measured separately
+TURNS = 25  # a batch takes milliseconds, and a shared machine can be slow that long
 
 
 @dataclass(frozen=True)
 class BenchWorlds:
-    """Measure steps a second of both worlds on all cores, and what a step costs on one.
+    """Measure steps a second of both worlds on all cores, and the cost of a step on one core.
 
-    Actions are random; observations, and the resets of episodes that end, are part of the time. A
-    step should cost the same in a small batch and in a large one: this is measured with 32 steps a
-    call, and beside it stands what a step costs that is a call of its own. With --peers, Minigrid,
-    XLand-MiniGrid and ViZDoom are measured in the same run (pip install 'errands[peers]').
+    Actions are random; observations and the resets of finished episodes are included. A step should
+    cost the same in a small batch and in a large one: this is measured with 32 steps per call, and
+    again with one step per call. With --peers, Minigrid, XLand-MiniGrid and ViZDoom are measured in
+    the same run (pip install 'errands[peers]').
 
     examples
       errands bench worlds
@@ -38,9 +38,9 @@ class BenchWorlds:
     """
 
     peers: bool = False
-    """Measure other people's worlds as well."""
+    """Measure the worlds of other libraries as well."""
     seconds: float = 2.0
-    """How long to measure each batch size in each of three ways, and each peer."""
+    """Seconds for each batch size in each of three ways, and for each peer."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 
@@ -84,7 +84,7 @@ class BenchWorlds:
 
 
 def measure(world: str, batches: Sequence[int], seconds: float) -> list[dict[str, Any]]:
-    """Steps a second of batches of worlds that carry out lists of 4 at random."""
+    """Steps a second of batches of worlds with lists of 4 and random actions."""
     import numba
 
     from errands.commands.timing import rates_in_turn
@@ -124,8 +124,8 @@ def _stepping(world: str, batch: int, *, one_a_call: bool) -> Callable[[], int]:
     worlds = instruction_worlds(world, batch)
     worlds.reset()
     draw = np.random.default_rng(0)
-    # Episodes would otherwise all be cut off at the same step: each starts somewhere on its way, so
-    # that every step carries its share of resets.
+    # Episodes would otherwise all be truncated at the same step: each starts at a random point, so
+    # that resets are spread evenly over the steps.
     worlds.privileged["steps"] = draw.integers(0, worlds.tasks.step_limit, batch)
     actions = draw.integers(0, worlds.actions, (STEPS_A_CALL, batch))
     turn = 0

@@ -1,4 +1,4 @@
-"""`errands bench training`: how much of the time a training loop spends in its network."""
+"""`errands bench training`: the share of the training time that the network takes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ TARGET = 0.6  # share of the network-only loop's speed that the whole loop shoul
 class BenchTraining:
     """Measure frames a second of the whole training loop, and of its network alone.
 
-    The network alone runs forward and backward on a batch that was collected before the clock
-    started; the whole loop also acts, steps the worlds, asks the teacher and updates the weights.
-    For the meta controller, the network alone is one pass of skill and meta controller over the
-    batch, as when it was collected, and as many passes forward and backward as the loop learns by.
+    The network alone runs forward and backward on a batch that was collected before the
+    measurement; the whole loop also acts, steps the worlds, queries the teacher and updates the
+    weights. For the meta controller, the network alone is one forward pass of skill and meta
+    controller over the batch, as for collecting it, and all training passes forward and backward.
 
     examples
       errands bench training
@@ -34,11 +34,11 @@ class BenchTraining:
     """
 
     world: Literal["grid", "block"] = "grid"
-    """Where."""
+    """The world."""
     stage: Literal["skill", "meta"] = "skill"
-    """What is trained: a skill, or the meta controller above it."""
+    """What is trained: a skill, or a meta controller."""
     seconds: float = 10.0
-    """How long to measure each of the two loops."""
+    """Seconds for each of the two loops."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 
@@ -70,7 +70,7 @@ class BenchTraining:
             print(
                 f"{self.world}, {self.stage}: {whole:,.0f} frames/s in the whole loop, "
                 f"{network:,.0f} in the network alone: {whole / network:.0%} of it "
-                f"(wanted: {TARGET:.0%})"
+                f"(target: {TARGET:.0%})"
             )
         return 0
 

@@ -1,4 +1,4 @@
-"""`errands bench watch`: how many frames a second each of many pages gets."""
+"""`errands bench watch`: the frame rate of many web pages at once."""
 
 import asyncio
 import json
@@ -31,10 +31,10 @@ LISTS = {
 
 @dataclass(frozen=True)
 class BenchWatch:
-    """Measure frames a second of many pages that are watched at once.
+    """Measure the frame rate of many web pages at once.
 
-    A server is started for it, and so many clients play one episode after another, each at most 30
-    frames a second. Ten frames a second are wanted for the slowest.
+    It starts a server, and --clients pages that play one episode after another, each with at most
+    30 frames a second. The target is ten frames a second for the slowest page.
 
     examples
       errands bench watch
@@ -42,13 +42,13 @@ class BenchWatch:
     """
 
     world: Literal["grid", "block"] = "grid"
-    """Which world is watched."""
+    """The world."""
     agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = ALWAYS_THERE
     """Which agent acts."""
     clients: int = 16
-    """How many pages are open."""
+    """Number of pages."""
     seconds: float = 10.0
-    """How long to measure."""
+    """Duration of the measurement."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 
@@ -82,13 +82,13 @@ class BenchWatch:
         if self.json != STANDARD_OUTPUT:
             print(
                 f"{self.clients} pages, {self.world}: {min(rates):.1f} frames/s for the slowest, "
-                f"{record['median']:.1f} in the middle, {max(rates):.1f} for the fastest "
-                f"(wanted: {TARGET:g})"
+                f"{record['median']:.1f} for the median, {max(rates):.1f} for the fastest "
+                f"(target: {TARGET:g})"
             )
         return 0
 
     async def _measure(self, address: str) -> list[float]:
-        """The rate of every client, all over the same stretch of time."""
+        """The rate of every client, all over the same interval."""
         begins = time.perf_counter() + WARM_UP * self.seconds
         clients = (self._client(address, seed, begins) for seed in range(self.clients))
         return list(await asyncio.gather(*clients))
@@ -121,7 +121,7 @@ class BenchWatch:
 
 @contextmanager
 def own_server(sessions: int) -> Iterator[str]:
-    """A server in a process of its own, so that clients do not take its time; its WebSocket."""
+    """A server in a separate process, which clients do not slow down; yields its WebSocket."""
     command = [sys.executable, "-m", "errands.cli", "watch", "--port", "0"]
     command += ["--sessions", str(sessions)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -1,4 +1,4 @@
-"""Whether a device that a user names can be computed on."""
+"""Whether the device that a user names is available."""
 
 from errands.commands.problem import Problem
 

@@ -1,4 +1,4 @@
-"""`errands evaluate`: how well an agent does, over many episodes."""
+"""`errands evaluate instructions`: an agent's success over many episodes."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -27,13 +27,13 @@ DEFAULT_LENGTH = 4
 
 @dataclass(frozen=True)
 class EvaluateInstructions:
-    """Measure an agent on lists of instructions.
+    """Evaluate an agent on lists of instructions.
 
-    Episode i takes place in test world --seed + i, which no training has seen, and every episode
-    counts once. Success, reward, steps and instructions completed come with their standard errors;
-    "caught" is the share of all events (enemies, boxes) that the agent made use of.
-    The step limit is the paper's for the split: 60 for "train" on the grid, 250 for "seen" and
-    "unseen" (80 and 600 in the block world), and more for longer lists in proportion.
+    Episode i takes place in test world --seed + i, which training never uses, and every episode
+    counts once. Success, reward, steps and completed instructions are given with standard errors;
+    "caught" is the share of all events (enemies, boxes) that the agent used. The step limit is the
+    paper's for the split: 60 for "train" on the grid, 250 for "seen" and "unseen" (80 and 600 in
+    the block world), growing in proportion for longer lists.
 
     examples
       errands evaluate instructions --agent shortest-path --split train --length 4
@@ -43,7 +43,7 @@ class EvaluateInstructions:
     """
 
     world: Literal["grid", "block"] = "grid"
-    """Where."""
+    """The world."""
     agent: Annotated[
         str | None,
         tyro.conf.arg(
@@ -51,26 +51,26 @@ class EvaluateInstructions:
         ),
     ] = None
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
-    """The folder of one's own run (errands train meta), instead of a shipped agent."""
+    """The folder of your own run (errands train meta), instead of a shipped agent."""
     soft: bool = False
-    """Let a trained agent update softly, weighing everything by the gate and the shift, as it does
-    early in training."""
+    """Use soft updates, weighted by gate and shift, with an agent that was trained with hard ones
+    last."""
     split: Literal["train", "seen", "unseen", "validation"] = "train"
-    """Which instructions lists are drawn from; "seen" are those of "train" at test step limits."""
+    """The split that lists are sampled from; "seen" is "train" with the step limits of tests."""
     length: Annotated[int | None, tyro.conf.arg(help_behavior_hint="(default: 4)")] = None
-    """Instructions in a list."""
+    """Number of instructions in a list."""
     lengths: Annotated[
         str | None, tyro.conf.arg(metavar="FROM..TO", help_behavior_hint="(instead of --length)")
     ] = None
     """Several lengths, such as 1..20 or 1,4,10: the result is a list of records."""
     no_all: bool = False
-    """Leave out instructions with "all"."""
+    """Exclude instructions with "all"."""
     forgiving: bool = False
-    """Put a target back whenever there is none left."""
+    """Replace a target whenever none is left."""
     episodes: int = 1000
-    """How many episodes (of each length)."""
+    """Number of episodes (of each length)."""
     seed: int = 0
-    """The first episode's test world."""
+    """Number of the first test world."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 

@@ -1,4 +1,4 @@
-"""`errands evaluate skill`: how well a skill does subtasks it was and was not trained on."""
+"""`errands evaluate skill`: a skill's success on trained and unseen subtasks."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,11 @@ from errands.commands.problem import MOST_EPISODES, Problem, check_range, check_
 
 @dataclass(frozen=True)
 class EvaluateSkill:
-    """Measure a skill on the subtasks of a scenario.
+    """Evaluate a skill on the subtasks of a scenario.
 
-    An episode is a success only if the task is finished and the termination signal was right on
+    An episode is a success only if the subtask is finished and the termination signal was right on
     every observation; "finished" ignores the signal. Episode i takes place in test world number
-    --seed + i, which no training has seen. Without --weights it is the scenario's shipped skill.
+    --seed + i, which training never uses. Without --weights the scenario's shipped skill is used.
 
     examples
       errands evaluate skill --scenario independent --split unseen
@@ -25,21 +25,21 @@ class EvaluateSkill:
     """
 
     world: Literal["grid", "block"] = "grid"
-    """Where."""
+    """The world."""
     scenario: Literal["independent", "object-dependent", "inter-extrapolation"] = "independent"
-    """Which subtasks."""
+    """The set of subtasks."""
     split: Literal["train", "unseen", "validation"] = "unseen"
-    """Subtasks that were trained on, or those that were not."""
+    """Trained subtasks, unseen ones, or those for validation."""
     no_analogy: bool = False
-    """Of the shipped skills, the one that was trained without the analogy-making objective."""
+    """Take the shipped skill that was trained without the analogy-making objective."""
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
-    """The folder of one's own run, instead of the shipped skill."""
+    """The folder of your own run, instead of the shipped skill."""
     episodes: int = 1000
-    """How many episodes."""
+    """Number of episodes."""
     seed: int = 0
-    """The first episode's test world."""
+    """Number of the first test world."""
     device: str = "cpu"
-    """Where the network computes: cpu, cuda, ..."""
+    """Device of the network: cpu, cuda, ..."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 

@@ -1,4 +1,4 @@
-"""Files that commands write: refused before the work, not after it."""
+"""Files that commands write: a bad path is refused before the work, not after it."""
 
 import json
 import os
@@ -14,7 +14,7 @@ DEVICE_FOLDERS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 def check_writable(option: str, path: Path | None) -> None:
-    """Refuse a path that could not be written, before anybody waits for what goes there."""
+    """Refuse a path that could not be written, before the work begins."""
     if path is None or path == STANDARD_OUTPUT:
         return
     folder = path.resolve().parent

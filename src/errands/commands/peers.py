@@ -1,7 +1,7 @@
-"""Other people's worlds, timed like ours: `python -m errands.commands.peers NAME SECONDS`.
+"""The worlds of other libraries, timed like ours: `python -m errands.commands.peers NAME SECONDS`.
 
-Each peer runs in processes of its own, so that nobody's threads disturb anybody else's. One that
-works on a single core gets a process for every core, and their rates are added.
+Each peer runs in separate processes, so that threads do not disturb each other. A peer that uses a
+single core gets one process per core, and the rates are added.
 """
 
 import importlib.util
@@ -114,7 +114,7 @@ PEERS = {
 
 
 def check_installed() -> None:
-    """Peers are left out by no one silently: all must be there."""
+    """All peers must be installed: none is skipped silently."""
     needed = sorted({module for peer in PEERS.values() for module in peer.needs})
     missing = [module for module in needed if importlib.util.find_spec(module) is None]
     if missing:

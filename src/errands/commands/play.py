@@ -1,4 +1,4 @@
-"""`errands play`: a person carries out the instructions, with the keys."""
+"""`errands play`: a person executes the instructions, with the keyboard."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -39,7 +39,7 @@ HELP = {
 
 @dataclass(frozen=True)
 class Play:
-    """Carry out a list of instructions yourself, in the terminal.
+    """Execute a list of instructions yourself, in the terminal.
 
     On the grid: arrows or wasd move; p or t, then a direction, picks up or transforms what is
     there. In the block world: up and down move, left and right turn, u and j look up and down, p
@@ -53,15 +53,15 @@ class Play:
     """
 
     world: Literal["grid", "block"] = "grid"
-    """The grid, seen from above, or the block world, seen through your eyes."""
+    """The grid, seen from above, or the block world, seen in first person."""
     instructions: Annotated[str | None, tyro.conf.arg(help_behavior_hint="(default: drawn)")] = None
     """What to do, such as "visit pig, then pick up all eggs"."""
     split: Literal["train", "seen", "unseen", "validation"] = "train"
-    """Which instructions lists are drawn from, if none are given."""
+    """The split that instructions are sampled from, if none are given."""
     length: int = 4
-    """How many instructions are drawn."""
+    """Number of sampled instructions."""
     seed: int = 0
-    """Which world of the test worlds comes first."""
+    """Number of the first test world."""
 
     def execute(self) -> int:
         if self.instructions is not None:
@@ -124,7 +124,7 @@ class _Game:
         self._message = ""
 
     def play(self) -> str:
-        """Returns how the last episode stands."""
+        """Returns the state of the last episode, as text."""
         deed = ""
         while True:
             self._draw(deed)

@@ -1,4 +1,4 @@
-"""What a user can put right: told in one line, without a traceback."""
+"""Errors that a user can correct: one line, without a traceback."""
 
 from errands.language.instruction import MAX_INSTRUCTIONS, InstructionError, parse_instructions
 from errands.language.vocabulary import Vocabulary

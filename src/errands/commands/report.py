@@ -1,4 +1,4 @@
-"""`errands report`: the tables and figures, made anew from committed results."""
+"""`errands report`: the tables and figures, generated from committed results."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,9 @@ from errands.commands.problem import Problem
 class Report:
     """Write the report: every table with the paper's numbers beside ours, figures, and errata.
 
-    REPORT.md is for reading in the repository; report.html is the same as one page that holds its
-    figures. Everything in them follows from result files (JSON of `errands evaluate`, logs of
-    `errands train`) and shipped agents, so that the same files always give the same report.
+    REPORT.md is for reading in the repository; report.html is the same as a single page with its
+    figures. Both are generated from result files (JSON of `errands evaluate`, logs of
+    `errands train`) and shipped agents; the same files always give the same report.
 
     examples
       errands report
@@ -23,9 +23,9 @@ class Report:
     """
 
     results: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("results")
-    """Where instructions/*.json, skills/*.json, planners/*.json and logs/*.jsonl are."""
+    """The folder with instructions/*.json, skills/*.json, planners/*.json and logs/*.jsonl."""
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("results")
-    """Where REPORT.md, report.html and figures/ go."""
+    """The folder for REPORT.md, report.html and figures/."""
 
     def execute(self) -> int:
         if not self.results.is_dir():

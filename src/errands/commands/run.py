@@ -1,4 +1,4 @@
-"""`errands run`: an agent carries out the instructions you type."""
+"""`errands run`: an agent executes the instructions you type."""
 
 import time
 from dataclasses import asdict, dataclass
@@ -30,13 +30,13 @@ MOST_FRAMES = 1000  # a longer film is thinned out: every second frame, every fo
 
 @dataclass(frozen=True)
 class Run:
-    """Watch an agent carry out a list of instructions.
+    """Watch an agent execute a list of instructions.
 
     Instructions are verbs (visit, pick up, transform, interact with), counts and objects, separated
-    by commas, semicolons, lines or "then". In a terminal the world is shown live, and what a
-    trained agent thinks: where its pointer is, which subtask it runs, and whether it decides anew;
-    elsewhere one line is printed for every instruction that was done. The exit code is 0 if all
-    were done, 1 if not, 2 if something in the command was wrong.
+    by commas, semicolons, lines or "then". In a terminal the world is shown live, with the
+    decisions of a trained agent: its pointer, its subtask, and whether it updates them. Without a
+    terminal one line is printed for every finished instruction. The exit code is 0 if all were
+    done, 1 if not, 2 for an error in the command.
 
     examples
       errands run "pick up the pig, visit the box, transform all cows"
@@ -48,7 +48,7 @@ class Run:
     instructions: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="INSTRUCTIONS")]
     """What to do, such as "visit pig, then pick up all eggs"."""
     world: Literal["grid", "block"] = "grid"
-    """The grid, seen from above, or the block world, seen through the agent's eyes."""
+    """The grid, seen from above, or the block world, seen in first person."""
     agent: Annotated[
         str | None,
         tyro.conf.arg(
@@ -58,24 +58,24 @@ class Run:
         ),
     ] = None
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
-    """The folder of one's own run (errands train meta), instead of a shipped agent."""
+    """The folder of your own run (errands train meta), instead of a shipped agent."""
     seed: int = 0
-    """Which world of the test worlds; the same seed gives the same episode."""
+    """Number of the test world; the same seed gives the same episode."""
     length_limit: Annotated[
         int | None,
-        tyro.conf.arg(metavar="STEPS", help_behavior_hint="(default: the paper's for such lists)"),
+        tyro.conf.arg(metavar="STEPS", help_behavior_hint="(default: the paper's limit)"),
     ] = None
-    """Most steps before giving up."""
+    """Maximum number of steps."""
     forgiving: bool = False
-    """Put a target back whenever there is none left."""
+    """Replace a target whenever none is left."""
     gif: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
-    """Write the episode as an animated picture."""
+    """Write the episode as an animated GIF."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the episode step by step; "-" prints it, and nothing else, to standard output."""
     fps: float = 8.0
     """Steps a second, in the terminal and in the GIF."""
     quiet: bool = False
-    """Show and print nothing: only the exit code and the files tell."""
+    """Print nothing; the exit code gives the outcome."""
 
     def execute(self) -> int:
         self._check()
@@ -86,7 +86,7 @@ class Run:
         with compiling_notice():
             worlds = self._worlds()
             policy = actor.make_policy(worlds)
-            worlds.step(policy.act(worlds))  # a rehearsal, so that nothing compiles on stage
+            worlds.step(policy.act(worlds))  # compile before the episode is shown
         return 0 if self._perform(self._worlds(), actor) else 1
 
     def _check(self) -> None:
@@ -197,7 +197,7 @@ class Run:
 
 
 def _told(step: "Step") -> dict[str, Any]:
-    """A step for the file; what a planner thought is not said, since nobody knows."""
+    """A step for the file; planners have no thoughts to record."""
     told = asdict(step)
     if step.thought is None:
         del told["thought"]
@@ -205,13 +205,13 @@ def _told(step: "Step") -> dict[str, Any]:
 
 
 def _notes(steps: "list[Step]") -> list[str]:
-    """Lines below the world: how it goes, and what a trained agent thinks."""
+    """Lines below the world: step, reward, action, and a trained agent's decisions."""
     if not steps:
         return ["step 0"]
     reward, thought = sum(step.reward for step in steps), steps[-1].thought
     lines = [f"step {len(steps)}   reward {reward:.2f}   {steps[-1].action_name}"]
     if thought is not None:
-        decides = f"decides anew, pointer {thought.shifted:+d}" if thought.updated else "goes on"
+        decides = f"updates, pointer {thought.shifted:+d}" if thought.updated else "continues"
         lines.append(
             f"subtask {thought.subtask or '-'}   {decides}   update {thought.update:.2f}   "
             f"finished {thought.termination:.2f}"

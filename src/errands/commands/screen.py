@@ -30,7 +30,7 @@ def scene(
     notes: Sequence[str],
     pointer: Sequence[float] | None = None,
 ) -> RenderableType:
-    """The first world, with lines of text below it; `pointer` is where an agent believes to be."""
+    """The first world, with lines of text below it; `pointer` is an agent's."""
     world, spec = worlds.privileged[0], worlds.spec
     heading = int(world["heading"]) if spec.kind == "block" else None
     place = world["tiles"], int(world["row"]), int(world["column"]), spec.objects
@@ -54,7 +54,7 @@ def scene(
 def instruction_lines(worlds: Worlds, rows: int, pointer: Sequence[float] | None = None) -> Text:
     """The list with a mark before each instruction, as much of it as fits around the current.
 
-    The mark before a line tells the truth; behind it stands how much of the pointer is there.
+    The mark before a line is the true progress; after it stands the pointer's probability.
     """
     progress, achieved = (int(worlds.privileged[0][name]) for name in ("progress", "achieved"))
     instructions = listed(worlds)

@@ -15,10 +15,10 @@ def steps_per_second(advance: Advance, seconds: float) -> float:
 
 
 def rates_in_turn(loops: Sequence[Advance], seconds: float, *, turns: int = TURNS) -> list[float]:
-    """The median rate of each loop, which is given so many seconds in all.
+    """The median rate of each loop, measured for `seconds` in total.
 
-    They take turns: where a machine is slower for a while, it is so for all that are compared. The
-    more turns, the shorter the whiles that can be told from a difference between the loops.
+    Loops take turns, so that a slow period of the machine affects all of them. The more turns, the
+    shorter the slow periods that do not look like a difference between the loops.
     """
     for advance in loops:
         advance()  # compiles, where that is needed

@@ -23,7 +23,7 @@ PORT = 8642
 
 
 def check_installed() -> None:
-    """The page needs packages that nothing else does."""
+    """The web page needs packages that nothing else needs."""
     try:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
@@ -34,11 +34,11 @@ def check_installed() -> None:
 
 @dataclass(frozen=True)
 class Watch:
-    """Watch an agent in the browser, and see what it thinks.
+    """Watch an agent and its decisions in the browser.
 
     Prints an address to open. There you choose a world and an agent, type a list, and watch; you
-    can step, drop an enemy in the agent's way, act yourself, and keep the episode as a film or a
-    link. Everything stays on this machine unless --host says otherwise. Ctrl-C ends it.
+    can step, drop an enemy in the agent's way, act yourself, and save the episode as a film or a
+    link. The page can only be reached from this machine unless --host is given. Ctrl-C stops it.
 
     examples
       errands watch
@@ -47,17 +47,17 @@ class Watch:
     """
 
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
-    """One's own run (errands train meta), to watch beside the shipped agents."""
+    """The folder of your own run (errands train meta), offered beside the shipped agents."""
     port: int = PORT
-    """Where to listen; 0 takes any port that is free."""
+    """Port to listen on; 0 takes any free port."""
     host: str = "127.0.0.1"
-    """Which address to listen on. The default can be reached from this machine only."""
+    """Address to listen on. The default can only be reached from this machine."""
     open: bool = False
     """Open the page in the browser."""
     sessions: int = 64
-    """How many pages may be open at once."""
+    """Maximum number of pages open at once."""
     idle: float = 30.0
-    """Minutes after which a page that asks for nothing is let go."""
+    """Minutes after which an inactive page is disconnected."""
 
     def execute(self) -> int:
         check_range("--port", self.port, 0, 65535)
