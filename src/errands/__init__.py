@@ -1,4 +1,4 @@
-"""Agents that carry out lists of instructions they were never trained on."""
+"""Agents that execute lists of instructions, including ones they were never trained on."""
 
 from typing import TYPE_CHECKING, Any
 

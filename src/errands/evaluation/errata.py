@@ -1,6 +1,6 @@
-"""Every point in which this differs from the paper, or fills in what it leaves open.
+"""Every point in which this differs from the paper, or decides what the paper leaves open.
 
-The one list of them: the report and docs/errata.md are made from it.
+This is the only list of them: the report and docs/errata.md are generated from it.
 """
 
 import inspect
@@ -51,19 +51,19 @@ DEVIATIONS = (
         "worlds",
         "whether an episode can be solved",
         "open",
-        "always: what a list needs is there, or appears when the list gets there",
+        "always: what a list needs is present, or appears when the list gets there",
     ),
     Deviation(
         "worlds",
         "-0.3 on water, +0.9 for an event",
-        "open whether net",
-        "in place of the step's -0.1",
+        "not said whether net",
+        "replace the step's -0.1",
     ),
     Deviation(
         "worlds",
         "visiting",
         "on the target's cell",
-        "arriving on it; standing there already does not count",
+        "arriving on it; an agent that already stands there has to come back",
     ),
     Deviation("worlds", "events while a skill is trained or tested", "open", "none"),
     Deviation(
@@ -78,117 +78,117 @@ DEVIATIONS = (
         "worlds",
         "counts on the grid",
         "no such instructions",
-        'read as so many instructions: "pick up 2 eggs" is two',
+        'read as repeated instructions: "pick up 2 eggs" is two',
     ),
     Deviation(
         "worlds",
         "the block world's pictures",
         "Minecraft",
-        "its camera and proportions (70 degrees, 1.62 blocks), our own drawings, walls of "
+        "its camera and proportions (70 degrees, 1.62 blocks), our own textures, walls of "
         "three blocks",
     ),
-    Deviation("worlds", "looking up and down", "open", "changes the view alone"),
+    Deviation("worlds", "looking up and down", "open", "changes only the view"),
     Deviation(
         "worlds",
         "object-dependent subtasks on the grid",
         "groups not given",
-        "our own groups, and our own objects held out",
+        "our own groups and held-out objects",
     ),
     Deviation("worlds", "counted subtasks on the grid", "block world only", "both worlds"),
     Deviation(
         "worlds",
         "validation sets",
         "given for the grid's independent subtasks and lists",
-        "those, and our own for everything else",
+        "those, and our own for all others",
     ),
     Deviation(
         "skills",
         "teachers",
         "a policy for each subtask, trained by reinforcement learning",
-        "an exact planner; in the block world one that knows what its agent has seen. "
-        "`--teacher rl` is the paper's way",
+        "an exact planner; in the block world one that knows only what its agent has seen. "
+        "`--teacher rl` is the paper's method",
     ),
-    Deviation("skills", "batches", "whole episodes", "so many steps of all worlds"),
+    Deviation("skills", "batches", "whole episodes", "a fixed number of steps of all worlds"),
     Deviation(
         "skills",
         "policy gradient",
         "plain actor-critic",
-        "clipped (ratio 0.2), advantages scaled to unit variance, gradients bounded",
+        "clipped (ratio 0.2), advantages scaled to unit variance, gradient norm bounded",
     ),
     Deviation("skills", "weights of analogies (xi, rho1, rho2)", "not given", "0.1, 1 and 1"),
     Deviation("skills", "sizes of embedding and factors", "not given", "64 and 256"),
     Deviation(
         "skills",
         "counted subtasks on the grid",
-        "not there",
-        "a counter adds up each step's signal that the subtask was done once",
+        "none",
+        "a counter sums each step's signal that the subtask was done once",
     ),
     Deviation(
         "skills",
         "the weights that are kept",
         "open",
-        "running means of them, the best on the validation split",
+        "running means of the weights, the best on the validation split",
     ),
     Deviation(
         "lists",
-        "when to move on, at the beginning",
-        "nothing is known",
-        "a head start: go on while a subtask runs, move on when it is finished. A prior that "
-        "training can unlearn, on for all agents but Flat; nothing but reward teaches",
+        "when to move on, at the start of training",
+        "no prior",
+        "a head start: continue while a subtask runs, move on when it is finished. A prior that "
+        "training can unlearn, for all agents but Flat; only reward teaches",
     ),
     Deviation(
         "lists",
         "first step of an episode",
         "open",
-        "the pointer is on the first instruction, and there is an update without a shift",
+        "an update without a shift, with the pointer on the first instruction",
     ),
-    Deviation("lists", "shifts beyond the ends of a list", "open", "stay where they are"),
+    Deviation("lists", "shifts beyond the ends of a list", "open", "count as staying"),
     Deviation(
         "lists",
         "policy gradient",
         "plain actor-critic over whole episodes",
-        "clipped, each batch used several times, through so many steps at a time",
+        "clipped, each batch used several times, through a fixed number of steps",
     ),
-    Deviation("lists", "entropy of the gate", "open", "a tenth of subtask's and shift's weight"),
+    Deviation("lists", "entropy of the gate", "open", "a tenth of the weight of subtask and shift"),
     Deviation(
         "lists",
         "what the shift reads",
         "the context",
-        "`fast`: the instruction retrieved before as well",
+        "`fast`: also the instruction retrieved before",
     ),
     Deviation(
         "lists",
         "verb and object of a subtask",
-        "drawn independently",
-        "`fast`: the object first; the verb for the one that the instruction names is linear in "
-        "its words, for any other it comes from the hidden layer",
+        "sampled independently",
+        "`fast`: the object first; the verb for the object that the instruction names is linear "
+        "in its words, for any other object it comes from the hidden layer",
     ),
     Deviation(
         "lists",
         "names of objects",
         "words and planes whose relation is learned",
-        "`fast`: tied (`grounded`). The context is told whether what the instruction names is "
-        "there, is near, and was the last subtask's, only whose end is a reason to move on; and "
-        "one weight for all objects prefers the one that is named",
+        "`fast`: connected (`grounded`). The context reads whether the named object is present, "
+        "is near, and was the last subtask's, whose end is the only reason to move on; and one "
+        "weight that all objects share prefers the named one",
     ),
     Deviation(
         "lists",
         "baseline",
-        "of the pointer and the choice of the subtask, after the shift",
-        "of the same before the shift: else it takes the credit for shifts that are drawn",
+        "reads the pointer and the choice of the subtask, after the shift",
+        "reads the same before the shift: otherwise it hides the advantage of sampled shifts",
     ),
     Deviation(
         "lists",
         "order of the stages",
         "soft and forgiving, soft, hard",
-        "`fast`: hard from the start, and in the original world; soft updates take twice the "
-        "time, and the forgiving world teaches to move on late",
+        "`fast`: hard from the start, in the original world; soft updates take twice the time, "
+        "and the forgiving world teaches to move on late",
     ),
     Deviation(
         "lists",
         "penalty on updates",
-        "in the hard objective alone",
-        "in soft stages as well, where the gate is learned",
+        "in the hard objective only",
+        "also in soft stages, where the gate is learned",
     ),
     Deviation(
         "lists",
@@ -200,53 +200,53 @@ DEVIATIONS = (
     Deviation(
         "lists",
         "events while lists are learned",
-        "as always",
-        "more often while the agent uses less than half of them (`events` of a stage); as always "
-        "in the last stage",
+        "as in the original world",
+        "more often while the agent uses less than half of them (`events` of a stage); as in the "
+        "original world in the last stage",
     ),
     Deviation(
         "lists",
         "eyes, block world",
-        "convolutions of its own",
-        "`fast`: the first two are the skill's, which stay as they are",
+        "separate convolutions",
+        "`fast`: the first two are the skill's, which stay fixed",
     ),
     Deviation(
         "lists",
         "counting, block world",
         "left to the LSTM",
-        "`fast`: a tally of what the skill says is finished, and a learned table of words and "
-        "tallies that adds to the shifts",
+        "`fast`: a tally of the subtasks that the skill signals as finished, and a learned table "
+        "of words and tallies that adds to the logits of the shift",
     ),
     Deviation(
         "lists",
         "steps while lists are learned, block world",
         "80",
-        "`fast`: 160 for lists of 4; judged with 80",
+        "`fast`: 160 for lists of 4; evaluated with 80",
     ),
     Deviation(
         "lists",
-        "a subtask that starts",
+        "the skill's memory between subtasks",
         "open",
-        "the skill forgets what it remembered wherever the subtask is new or was finished; the "
-        "block world's, which learned in lists (`--in-lists`), only where an episode begins",
+        "cleared wherever the subtask is new or was finished; in the block world, whose skill was "
+        "trained in lists (`--in-lists`), only where an episode begins",
     ),
     Deviation(
         "lists",
         "acting in a test",
         "open",
-        "the meta controller takes the likeliest, the skill draws its actions, and Flat everything",
+        "the meta controller takes the most likely value; the skill and Flat sample",
     ),
     Deviation(
         "lists",
         "Flat's pre-training",
-        "apart, on the training subtasks",
+        "separately, on the training subtasks",
         "in the same run: the curriculum begins with lists of one instruction",
     ),
     Deviation(
         "numbers",
         "which runs are reported",
         "grid: the 10 best of 20",
-        "single runs, each in a row of its own",
+        "single runs, each in its own row",
     ),
     Deviation(
         "numbers",
@@ -258,7 +258,7 @@ DEVIATIONS = (
         "numbers",
         "the paper's curves by length",
         "a figure",
-        "read off it; it calls the near-optimal policy Shortest",
+        "read from it; it calls the near-optimal policy Shortest",
     ),
 )
 
