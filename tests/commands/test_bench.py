@@ -20,6 +20,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "BESIDE_PEERS", 3)
 
 
+@pytest.mark.usefixtures("every_thread")
 def test_both_worlds_are_measured_at_every_batch_size(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

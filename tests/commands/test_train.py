@@ -35,11 +35,10 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def threads() -> Any:
-    before = torch.get_num_threads(), numba.get_num_threads()
+def threads(every_thread: None) -> Any:
+    before = torch.get_num_threads()
     yield
-    torch.set_num_threads(before[0])
-    numba.set_num_threads(before[1])
+    torch.set_num_threads(before)
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

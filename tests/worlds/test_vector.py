@@ -82,15 +82,12 @@ def test_seeds_repeat_and_differ(spec: WorldSpec) -> None:
 
 
 @BOTH
+@pytest.mark.usefixtures("every_thread")
 def test_threads_do_not_matter(spec: WorldSpec) -> None:
-    before = numba.get_num_threads()
-    try:
-        told = []
-        for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
-            numba.set_num_threads(threads)
-            told.append(history(build(spec, "lists", FEW + 7), seed=9, steps=40))
-    finally:
-        numba.set_num_threads(before)
+    told = []
+    for threads in (numba.get_num_threads(), 1):
+        numba.set_num_threads(threads)
+        told.append(history(build(spec, "lists", FEW + 7), seed=9, steps=40))
     assert_same(*told)
     assert_same(told[0], history(build(spec, "lists", 7), seed=9, steps=40), slice(7))
 
