@@ -11,10 +11,11 @@ import torch
 
 import errands
 from errands.agents import load as agents
+from errands.agents.files import AGENT, save_agent
 from errands.agents.hierarchy import Hierarchy, HierarchyState, Trace
 from errands.agents.meta import MetaNetwork
 from errands.agents.skill import Skill, SkillNetwork, build_skill
-from errands.learning.checkpoint import AGENT, DamagedFile, save_agent
+from errands.files import DamagedFile
 from errands.worlds.spec import WORLDS
 from errands.worlds.vector import Worlds, list_tasks
 from twins.meta import FORMS, randomised

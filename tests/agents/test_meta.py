@@ -383,7 +383,7 @@ def test_it_is_told_whether_what_is_named_is_there_near_and_at_work_on(
     meta = MetaController(SMALL)
     step, state = about(SMALL, named, last=4)
     names = meta._named(step.bags[:, 0])
-    kinds = kinds_in_sight(image, MetaController.SIZE)
+    kinds = kinds_in_sight(image, SMALL.near)
     condition = torch.zeros(1, SMALL.condition)
     known = meta._told(condition, kinds, names, meta._as_told(names, state.g))
     assert tuple(known[0, SMALL.condition :].tolist()) == told

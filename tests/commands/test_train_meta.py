@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from errands import config
+from errands.agents.files import save_agent
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.commands.problem import Problem
 from errands.commands.train import TrainMeta
 from errands.config import MetaTraining
-from errands.learning.checkpoint import save_agent
 from twins.training import ITERATION, tiny_meta
 
 SKILL = SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7)

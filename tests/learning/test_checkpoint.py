@@ -1,8 +1,7 @@
-"""Files that survive: a crash in the middle, damage, and strangers' files."""
+"""What a run goes on from survives: a crash in the middle, damage, and strangers' files."""
 
 import json
 import os
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from errands.files import DamagedFile
 from errands.learning import checkpoint
-from errands.learning.checkpoint import AGENT, PREVIOUS, RESUME, WEIGHTS, DamagedFile
+from errands.learning.checkpoint import PREVIOUS, RESUME
 
 
 def state(number: float) -> dict[str, Tensor]:
@@ -182,44 +182,6 @@ def test_a_damaged_file_never_takes_the_place_of_a_whole_one(
     assert loaded(tmp_path)[1:] == ({"iteration": 3}, [])
 
 
-# Agents
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Path:
-    torch.manual_seed(0)
-    checkpoint.save_agent(tmp_path / "agent", nn.Linear(2, 3), {"kind": "line", "frames": 5})
-    return tmp_path / "agent"
-
-
-def test_an_agent_comes_back(agent: Path) -> None:
-    torch.manual_seed(0)
-    weights, description = checkpoint.load_agent(agent)
-    assert description == {"kind": "line", "frames": 5}
-    expected = nn.Linear(2, 3).state_dict()
-    assert weights.keys() == expected.keys()
-    assert all(torch.equal(weights[name], expected[name]) for name in expected)
-
-
-@pytest.mark.parametrize("name", [WEIGHTS, AGENT])
-def test_a_folder_without_an_agent_is_told_so(name: str, agent: Path) -> None:
-    (agent / name).unlink()
-    with pytest.raises(FileNotFoundError, match=f"no {name} in .*is this the folder of an agent"):
-        checkpoint.load_agent(agent)
-
-
-@pytest.mark.parametrize("name", [WEIGHTS, AGENT])
-@pytest.mark.parametrize("damage", [cut_in_half, empty, scramble])
-def test_a_damaged_agent_is_refused_in_one_line(
-    name: str, damage: Callable[[Path], None], agent: Path
-) -> None:
-    damage(agent / name)
-    with pytest.raises(DamagedFile) as refused:
-        checkpoint.load_agent(agent)
-    assert str(agent) in str(refused.value)
-    assert "\n" not in str(refused.value)
-
-
 class Bomb:
     """Unpickling it would leave a file behind."""
 
@@ -230,27 +192,11 @@ class Bomb:
         return os.mkdir, (str(self.path),)
 
 
-def test_nothing_is_unpickled(agent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in files of ours nor in a stranger's with our names."""
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    """Not even in a stranger's file with our name."""
     saved_twice(tmp_path)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("something is unpickled")
-
-    for module, name in (
-        (pickle, "load"),
-        (pickle, "loads"),
-        (pickle, "Unpickler"),
-        (torch, "load"),
-    ):
-        monkeypatch.setattr(module, name, refuse)
-    checkpoint.load_agent(agent)
-    checkpoint.load_resume(tmp_path)
     bomb = tmp_path / "exploded"
-    (agent / WEIGHTS).write_bytes(pickle.dumps(Bomb(bomb)))
     torch.save({"weights": Bomb(bomb)}, tmp_path / RESUME)
-    with pytest.raises(DamagedFile):
-        checkpoint.load_agent(agent)
     assert loaded(tmp_path)[1] == {"iteration": 1}
     assert not bomb.exists()
 

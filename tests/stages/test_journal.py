@@ -17,8 +17,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from errands.agents.load import load
 from errands.config import SkillTraining, Stage
+from errands.files import DamagedFile
 from errands.learning import distributed
-from errands.learning.checkpoint import PREVIOUS, RESUME, DamagedFile
+from errands.learning.checkpoint import PREVIOUS, RESUME
 from errands.learning.rollout import SkillRollout
 from errands.stages import journal
 from errands.stages.journal import CONFIG, LOG, DifferentRun

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from errands.agents.files import save_agent
 from errands.agents.load import TrainedAgent, load, load_hierarchy
 from errands.agents.meta import MetaController
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.config import MetaTraining, Preset, World, meta_training
-from errands.learning.checkpoint import save_agent
 from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
 from errands.learning.meta_rollout import MetaFrames
 from errands.stages import journal

@@ -72,7 +72,7 @@ def test_networks_take_their_sizes_from_the_world(kind: Any) -> None:
 
 
 def test_a_skill_and_a_meta_controller_learn_in_ones_own_world(tmp_path: Any) -> None:
-    from errands.learning.checkpoint import save_agent
+    from errands.agents.files import save_agent
 
     trainer = SkillTrainer(skill_training("grid", "independent", "debug"), spec=CELLAR)
     assert "analogy" in trainer.iterate().losses

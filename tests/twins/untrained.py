@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from errands.agents.files import save_agent
 from errands.agents.meta import MetaController
 from errands.agents.skill import build_skill
 from errands.config import meta_training
-from errands.learning.checkpoint import save_agent
 from twins.training import tiny
 
 

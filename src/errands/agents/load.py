@@ -5,11 +5,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from errands.agents.files import AGENT, network_from, read_description, rebuild
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.meta import MetaController, MetaNetwork
 from errands.agents.skill import Skill, SkillNetwork, build_skill
+from errands.files import DamagedFile
 from errands.language.vocabulary import suggest
-from errands.learning.checkpoint import AGENT, DamagedFile, load_agent
 
 PRETRAINED = Path(str(files("errands"))) / "pretrained"
 OWN_SKILL = "skill"  # folder of an agent's own skill, in the agent's folder
@@ -68,19 +69,20 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
         known = shipped_agents()
         hint = suggest(name, known) if known else "there are none yet"
         raise ValueError(f"no agent '{name}' is shipped; {hint}")
-    weights, description = load_agent(folder)
+    description = read_description(folder)
     try:
-        if description["kind"] == "skill":
-            skill = build_skill(SkillNetwork(**description["network"]))
-            skill.load_state_dict(weights)
+        kind, settings = description["kind"], description["network"]
+        if kind == "skill":
+            skill_network = network_from(SkillNetwork, settings)
+            skill = rebuild(folder, lambda: build_skill(skill_network))
             return TrainedSkill(skill.to(device).eval(), description)
-        if description["kind"] == "meta":
-            meta = MetaController(MetaNetwork(**description["network"]))
-            meta.load_state_dict(weights)
-            commanded = None if meta.network.flat else _commanded(folder, description, device)
+        if kind == "meta":
+            meta_network = network_from(MetaNetwork, settings)
+            meta = rebuild(folder, lambda: MetaController(meta_network))
+            commanded = None if meta_network.flat else _commanded(folder, description, device)
             return TrainedAgent(meta.to(device).eval(), commanded, description)
-        raise ValueError(f"it is a {description['kind']}, neither a skill nor a meta controller")
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"it is a {kind}, neither a skill nor a meta controller")
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise DamagedFile(f"the agent in '{folder}' cannot be rebuilt: {reason}") from error
 

@@ -27,9 +27,6 @@ from errands.agents.layers import (
 Gate = Literal["learned", "at-termination", "every-step"]
 SHIFTS = (-1, 0, 1)
 STAY = 1  # index of shift 0
-NEAR = 4  # steps that count as near, in a glance [O]
-TALLY_SCALE = 10.0  # few numbers that decide much: they should learn faster than others [O]
-TALLY = 3  # so far a tally is told: the largest count of an instruction [C]
 GATE_ENTROPY = 0.1  # weight of the gate in the entropy, beside the 1 of subtask and shift [O]
 
 
@@ -63,6 +60,15 @@ class MetaNetwork:
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
     slots: int = 4  # pointer positions that the baseline looks at: the longest list in training
     head_start: bool = True  # begin with "go on while a subtask runs, move on when it is finished"
+    near: int = 4  # grid: steps that count as near, in a glance
+    tally: int = 3  # highest count that the tally represents: the largest of an instruction
+    tally_scale: float = 10.0  # few but decisive parameters: larger effective learning rate
+    size: int = 10  # grid: cells a side of the map
+    picture: int = 64  # block: pixels a side
+    filters: tuple[int, ...] = (16, 32, 32)  # block: of the three convolutions, as in the paper
+    kernels: tuple[int, ...] = (8, 1, 1)  # block: their sizes, as in the paper
+    strides: tuple[int, ...] = (4, 1, 1)  # block: as in the paper
+    pool: int = 5  # block: as in the paper
 
     @property
     def parameters(self) -> tuple[int, ...]:
@@ -154,20 +160,19 @@ def within_list(l: Tensor, p: Tensor, mask: Tensor) -> Tensor:  # noqa: E741
     return torch.stack((back, l[:, 1] + (l[:, 0] - back) + (l[:, 2] - forth), forth), dim=1)
 
 
-def kinds_in_sight(image: Tensor, size: int) -> Tensor:
-    """Planes (B, P, size, size) to (B, 2 P): is there any, and is there one within a few steps?"""
+def kinds_in_sight(image: Tensor, reach: int) -> Tensor:
+    """Planes (B, P, size, size) to (B, 2 P): is there any, and is one within `reach` steps?"""
+    size = image.shape[-1]
     agent = image[:, 0].flatten(1).argmax(dim=1)
     row = torch.arange(size, device=image.device)
     down = (row[None] - torch.div(agent, size, rounding_mode="floor")[:, None]).abs()
     right = (row[None] - (agent % size)[:, None]).abs()
-    near = (down[:, :, None] + right[:, None, :] <= NEAR).to(image.dtype)  # (B, size, size)
+    near = (down[:, :, None] + right[:, None, :] <= reach).to(image.dtype)  # (B, size, size)
     return torch.cat((image.amax(dim=(2, 3)), (image * near[:, None]).amax(dim=(2, 3))), dim=1)
 
 
 class MetaController(nn.Module):
     """(observation, instructions, last subtask, its termination) to the next subtask."""
-
-    SIZE = 10
 
     def __init__(self, network: MetaNetwork) -> None:
         super().__init__()
@@ -193,11 +198,11 @@ class MetaController(nn.Module):
             self.condition = joint if linear else nn.Sequential(joint, nn.ReLU())
         self._build_eyes()
         self.update = nn.Linear(self.summary_size + hidden, 1)
-        told = TALLY if network.tallies else 0
+        told = network.tally if network.tallies else 0
         known = hidden + (network.sentence if network.reminded else 0)
         self.shift = nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, 3))
         if network.tallies:  # for each word, and each number of times, how likely a shift is
-            self.enough = nn.Linear(network.words * TALLY, 3, bias=False)
+            self.enough = nn.Linear(network.words * network.tally, 3, bias=False)
         self.goal_hidden = nn.Linear(network.sentence + hidden, hidden)
         self.goals = nn.ModuleList(nn.Linear(hidden, size) for size in network.parameters)
         if network.ties_names:
@@ -214,16 +219,18 @@ class MetaController(nn.Module):
         self.recurrent = network.world == "block"
         self.sees_two = network.flat and not self.recurrent  # as the grid's skill does
         if self.recurrent:
+            filters, kernels, strides = network.filters, network.kernels, network.strides
+            self.side = (network.picture - kernels[0]) // strides[0] + 1  # 64 -> 15
             if network.eyes == "own":
-                eyes = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
+                eyes = nn.Conv2d(3, filters[0], kernels[0], stride=strides[0])
                 self.conv1: nn.Module = eyes
-                self.conv2 = nn.Conv2d(16, 32, 1)
+                self.conv2 = nn.Conv2d(filters[0], filters[1], kernels[1], stride=strides[1])
                 for conv in (eyes, self.conv2):
                     nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
                     assert conv.bias is not None
                     nn.init.zeros_(conv.bias)
-            self.conv3 = PredictedConv(32, 32, network.condition)
-            self.summary_size = 32 * 3 * 3  # after Pool(5)
+            self.conv3 = PredictedConv(filters[1], filters[2], network.condition)
+            self.summary_size = filters[2] * (self.side // network.pool) ** 2
             self.context: nn.Module = FactorisedLSTM(
                 self.summary_size, network.hidden, network.condition, network.factors
             )
@@ -233,7 +240,8 @@ class MetaController(nn.Module):
         self.conv1 = PredictedConv(planes, network.conv1, network.condition)
         channels = network.conv1 * (2 if network.flat else 1)  # Flat sees the last two observations
         # Pooled: kernels of 1x1 with a padding of 1 give 12 cells a side, Pool 2 leaves 6.
-        cells = window_cells(self.SIZE) if network.view == "centred" else 6 * 6
+        pooled = ((network.size + 2) // 2) ** 2
+        cells = window_cells(network.size) if network.view == "centred" else pooled
         self.summary_size = network.hidden
         seen = 2 * planes if network.glance else 0
         self.context = FactorisedLinear(
@@ -264,7 +272,7 @@ class MetaController(nn.Module):
     def initial_state(self, worlds: int, longest: int) -> MetaState:
         """Placeholders: a step that `begins` looks at none of it."""
         network, device = self.network, self.words.device
-        planes = (3 + network.objects, self.SIZE, self.SIZE) if self.sees_two else (0,)
+        planes = (3 + network.objects, network.size, network.size) if self.sees_two else (0,)
         return MetaState(
             p=torch.zeros(worlds, longest, device=device),
             h=torch.zeros(worlds, network.hidden, device=device),
@@ -387,7 +395,8 @@ class MetaController(nn.Module):
                 x = F.relu(self.conv2(F.relu(self.conv1(x))))  # (B, 32, 15, 15)
                 seen = x.movedim(1, -1).flatten(1, 2)
             x = F.relu(self.conv3(seen, condition))
-            s = F.max_pool2d(x.view(-1, 15, 15, 32).movedim(-1, 1), 5).flatten(1)
+            x = x.view(-1, self.side, self.side, x.shape[2]).movedim(-1, 1)
+            s = F.max_pool2d(x, self.network.pool).flatten(1)
             context, cell = self.context(s, condition, (h, cell))
             return s, context, cell
         now = given.image.flatten(2).transpose(1, 2).to(h.dtype)  # (B, cells, planes)
@@ -398,14 +407,14 @@ class MetaController(nn.Module):
             x = torch.cat((x, self.conv1(then, condition)), dim=2)
         if self.network.view == "centred":
             agent = given.image[:, 0].flatten(1).argmax(dim=1)
-            x = centre_on_agent(F.relu(x), agent, self.SIZE).flatten(1)
+            x = centre_on_agent(F.relu(x), agent, self.network.size).flatten(1)
         else:
             x = F.relu(x).transpose(1, 2)
-            x = x.reshape(*x.shape[:2], self.SIZE, self.SIZE)
+            x = x.reshape(*x.shape[:2], self.network.size, self.network.size)
             x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2).flatten(1)
         kinds = x[:, :0]
         if self.network.glance or self.network.ties_names:
-            kinds = kinds_in_sight(given.image, self.SIZE).to(x.dtype)
+            kinds = kinds_in_sight(given.image, self.network.near).to(x.dtype)
         if self.network.glance:
             x = torch.cat((x, kinds), dim=1)
         context = self.context(x, condition)
@@ -434,12 +443,12 @@ class MetaController(nn.Module):
     def _enough(self, heard: Tensor, tally: Tensor) -> Tensor:
         """Logits of the shifts by words (B, words) and how often what they name was done."""
         pairs = heard[:, :, None] * self._tallied(tally)[:, None, :]  # (B, words, 3)
-        logits: Tensor = TALLY_SCALE * self.enough(pairs.flatten(1))
+        logits: Tensor = self.network.tally_scale * self.enough(pairs.flatten(1))
         return logits
 
     def _tallied(self, tally: Tensor) -> Tensor:
         """At least one, two, three? (B, 3); (B, 0) where nothing is tallied."""
-        told = TALLY if self.network.tallies else 0
+        told = self.network.tally if self.network.tallies else 0
         return (tally[:, None] - torch.arange(told, device=tally.device)).clamp(0.0, 1.0)
 
     @staticmethod

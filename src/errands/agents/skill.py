@@ -35,6 +35,12 @@ class SkillNetwork:
     actions: int = 13
     verbs: int = 4
     counted: bool = False  # subtasks carry a count (inter/extrapolation)
+    repeats: int = MOST_REPEATS  # the largest count
+    size: int = 10  # grid: cells a side of the map
+    picture: int = 64  # block: pixels a side
+    filters: tuple[int, ...] = (16, 32, 32, 32)  # block: of the four convolutions, as in the paper
+    kernels: tuple[int, ...] = (8, 1, 1, 5)  # block: their sizes, as in the paper
+    strides: tuple[int, ...] = (4, 1, 1, 2)  # block: as in the paper
     embedding: int = 64  # size of phi(g); the paper does not say
     around_one: bool = True  # start phi's factors near 1; paper preset: around 0
     noise: float = 0.1  # added to phi(g) while training; paper preset: none
@@ -68,7 +74,7 @@ class Skill(nn.Module):
     def __init__(self, network: SkillNetwork, features: int) -> None:
         super().__init__()
         self.network = network
-        sizes = [network.verbs, network.objects] + [MOST_REPEATS + 1] * network.counted
+        sizes = [network.verbs, network.objects] + [network.repeats + 1] * network.counted
         self.embedding = SubtaskEmbedding(
             sizes, network.embedding, around_one=network.around_one, noise=network.noise
         )
@@ -131,8 +137,6 @@ class Skill(nn.Module):
 class GridSkill(Skill):
     """The grid's skill: looks at the last two observations (earlier version of the paper)."""
 
-    SIZE = 10
-
     def __init__(self, network: SkillNetwork) -> None:
         super().__init__(network, network.hidden)
         self.planes = 3 + network.objects
@@ -146,12 +150,12 @@ class GridSkill(Skill):
             self.conv1 = PredictedConv(2 * self.planes, network.conv1, condition)
             self.conv2 = nn.Linear(network.conv1, network.conv2)
         if network.view == "centred":
-            flat = window_cells(self.SIZE) * network.conv2
+            flat = window_cells(network.size) * network.conv2
             self.mix = nn.Linear(network.hidden, network.hidden)
         else:
             # Kernels of 1x1 with a padding of 1, as the earlier version lists them: 12, 14, then 7.
             self.conv3 = nn.Conv2d(network.conv2, network.conv3, 3, padding=1)
-            flat = 7 * 7 * network.conv3
+            flat = ((network.size + 4) // 2) ** 2 * network.conv3
         self.fc = FactorisedLinear(flat, network.hidden, condition, network.factors, network.narrow)
         if network.counted:
             self.count_wanted = nn.Linear(condition, 1)
@@ -160,7 +164,8 @@ class GridSkill(Skill):
 
     def initial_memory(self, worlds: int) -> Memory:
         device = self.policy.weight.device
-        seen = torch.zeros(worlds, self.planes, self.SIZE, self.SIZE, dtype=torch.uint8)
+        size = self.network.size
+        seen = torch.zeros(worlds, self.planes, size, size, dtype=torch.uint8)
         return seen.to(device), torch.zeros(worlds, device=device)
 
     def unroll_seen(
@@ -199,16 +204,17 @@ class GridSkill(Skill):
         if self.network.view == "centred":
             agent = image[:, 0].flatten(1).argmax(dim=1)
             x = F.relu(self.conv2(x))
-            x = centre_on_agent(x, agent, self.SIZE).flatten(1)
+            x = centre_on_agent(x, agent, self.network.size).flatten(1)
             return F.relu(self.mix(F.relu(self.fc(x, embedded))))
+        size = self.network.size
         x = x.transpose(1, 2)
-        x = F.pad(x.reshape(*x.shape[:2], self.SIZE, self.SIZE), (1, 1, 1, 1))
+        x = F.pad(x.reshape(*x.shape[:2], size, size), (1, 1, 1, 1))
         x = F.relu(self.conv2(x.movedim(1, -1))).movedim(-1, 1)
         x = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 2)
         return F.relu(self.fc(F.relu(self.conv3(x)).flatten(1), embedded))
 
     def _tell_apart(self, image: Tensor, before: Tensor, embedded: Tensor) -> Tensor:
-        """Conv1 on both observations, (B, planes, 10, 10) each: (B, cells, channels)."""
+        """Conv1 on both observations, (B, planes, size, size) each: (B, cells, channels)."""
         now, then = (
             planes.flatten(2).transpose(1, 2).to(embedded.dtype) for planes in (image, before)
         )
@@ -223,17 +229,18 @@ class GridSkill(Skill):
 class BlockSkill(Skill):
     """The block world's skill (paper, appendix E): four convolutions and an LSTM."""
 
-    SIDE = 64
-    SEEN = 32 * 6 * 6  # numbers that the convolutions make of an observation
-
     def __init__(self, network: SkillNetwork) -> None:
         super().__init__(network, network.lstm)
-        self.conv1 = nn.Conv2d(3, 16, 8, stride=4)  # 64 -> 15
-        self.conv2 = nn.Conv2d(16, 32, 1)
-        self.conv3 = PredictedConv(32, 32, network.embedding)
-        self.conv4 = nn.Conv2d(32, 32, 5, stride=2)  # 15 -> 6
+        filters, kernels, strides = network.filters, network.kernels, network.strides
+        self.side = (network.picture - kernels[0]) // strides[0] + 1  # 64 -> 15
+        self.conv1 = nn.Conv2d(3, filters[0], kernels[0], stride=strides[0])
+        self.conv2 = nn.Conv2d(filters[0], filters[1], kernels[1], stride=strides[1])
+        self.conv3 = PredictedConv(filters[1], filters[2], network.embedding)
+        self.conv4 = nn.Conv2d(filters[2], filters[3], kernels[3], stride=strides[3])  # 15 -> 6
+        # Numbers that the convolutions make of an observation.
+        self.seen = filters[3] * ((self.side - kernels[3]) // strides[3] + 1) ** 2
         self.lstm = FactorisedLSTM(
-            network.looks * self.SEEN,
+            network.looks * self.seen,
             network.lstm,
             network.embedding,
             network.factors,
@@ -264,7 +271,7 @@ class BlockSkill(Skill):
     def initial_memory(self, worlds: int) -> Memory:
         device = self.policy.weight.device
         h = torch.zeros(worlds, self.network.lstm, device=device)
-        before = torch.zeros(worlds, (self.network.looks - 1) * self.SEEN, device=device)
+        before = torch.zeros(worlds, (self.network.looks - 1) * self.seen, device=device)
         return h, h.clone(), before
 
     def see(self, images: Tensor) -> Tensor:
@@ -299,7 +306,7 @@ class BlockSkill(Skill):
     def _look(self, seen: Tensor, embedded: Tensor) -> Tensor:
         """What was seen (B, 225, 32) and phi(g) to (B, 1152)."""
         x = F.relu(self.conv3(seen, embedded))
-        x = x.view(-1, 15, 15, 32).movedim(-1, 1)
+        x = x.view(-1, self.side, self.side, x.shape[2]).movedim(-1, 1)
         return F.relu(self.conv4(x)).flatten(1)
 
 

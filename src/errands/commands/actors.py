@@ -62,7 +62,7 @@ def choose_actor(
 
 def _shipped(world: str, name: str) -> "TrainedAgent":
     from errands.agents.load import load_hierarchy, shipped_agents
-    from errands.learning.checkpoint import DamagedFile
+    from errands.files import DamagedFile
 
     if f"{world}/{name}" not in shipped_agents():
         raise Problem(
@@ -77,7 +77,7 @@ def _shipped(world: str, name: str) -> "TrainedAgent":
 
 def _from_run(world: str, agent: str | None, weights: Path, *, soft: bool) -> Actor:
     from errands.agents.load import load_hierarchy
-    from errands.learning.checkpoint import DamagedFile
+    from errands.files import DamagedFile
 
     try:
         trained = load_hierarchy(weights)

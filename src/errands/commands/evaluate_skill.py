@@ -53,7 +53,7 @@ class EvaluateSkill:
         from errands.agents.load import TrainedSkill, load, skill_name
         from errands.commands.device import check_device
         from errands.evaluation.skills import SkillTest, evaluate_skill
-        from errands.learning.checkpoint import DamagedFile
+        from errands.files import DamagedFile
 
         check_device(self.device)
         shipped = skill_name(self.world, self.scenario, analogy=not self.no_analogy)

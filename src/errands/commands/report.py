@@ -31,7 +31,7 @@ class Report:
         if not self.results.is_dir():
             raise Problem(f"--results {self.results}: there is no such folder; run in a checkout")
         from errands.evaluation.report import write_report
-        from errands.learning.checkpoint import DamagedFile
+        from errands.files import DamagedFile
 
         try:
             written = write_report(self.results, self.out)

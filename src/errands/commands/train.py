@@ -159,7 +159,7 @@ def check_skill(training: "MetaTraining") -> None:
     from errands.agents.hierarchy import Hierarchy
     from errands.agents.load import load_skill
     from errands.agents.meta import MetaController
-    from errands.learning.checkpoint import DamagedFile
+    from errands.files import DamagedFile
 
     if training.network.flat:
         return
@@ -201,7 +201,7 @@ def run_training(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from errands.learning.checkpoint import DamagedFile
+    from errands.files import DamagedFile
     from errands.stages.journal import DifferentRun, train
 
     is_first = os.environ.get("RANK", "0") == "0"  # torchrun: one process tells for all

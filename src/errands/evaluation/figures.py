@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from errands.agents.skill import Skill
+from errands.files import DamagedFile
 from errands.language.instruction import parse_instruction
 from errands.language.splits import subtasks
-from errands.learning.checkpoint import DamagedFile
 from errands.worlds.art import load_art
 from errands.worlds.draw import top_down
 from errands.worlds.gym import instruction_worlds

@@ -10,8 +10,8 @@ from typing import Any
 
 from errands.evaluation import published
 from errands.evaluation.document import Table
+from errands.files import DamagedFile
 from errands.language.splits import SCENARIOS
-from errands.learning.checkpoint import DamagedFile
 
 Record = dict[str, Any]
 NOTHING = "-"

@@ -1,7 +1,7 @@
-"""Files that survive: written whole or not at all, checked when read, the one before kept.
+"""What a training run needs to go on: written whole or not at all, checked when read.
 
-An agent is `weights.safetensors` and `agent.json`, which together rebuild it. What is only needed
-to go on training is apart: `resume.safetensors`, and before it `resume.previous.safetensors`.
+`resume.safetensors` is the newest state and `resume.previous.safetensors` the one before. The agent
+itself has files of its own (errands.agents.files).
 """
 
 import hashlib
@@ -14,40 +14,16 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch import Tensor
 
-from errands.files import write_atomically
+from errands.files import DamagedFile, write_atomically
 
-WEIGHTS, AGENT = "weights.safetensors", "agent.json"
 RESUME, PREVIOUS = "resume.safetensors", "resume.previous.safetensors"
-
-
-class DamagedFile(Exception):
-    """A file that cannot be read back; the message is one line."""
 
 
 def write_json(path: Path, content: Any) -> None:
     write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
-
-
-def save_agent(folder: Path, model: torch.nn.Module, description: Mapping[str, Any]) -> None:
-    """The weights and the JSON that rebuilds the model around them."""
-    weights = {name: value.contiguous().cpu() for name, value in model.state_dict().items()}
-    write_atomically(folder / WEIGHTS, save(weights))
-    write_json(folder / AGENT, dict(description))
-
-
-def load_agent(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `save_agent` wrote: nothing is executed, so files of strangers are safe to read."""
-    for name in (WEIGHTS, AGENT):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(f"no {name} in '{folder}': is this the folder of an agent?")
-    try:
-        description = json.loads((folder / AGENT).read_text())
-        return load_file(folder / WEIGHTS), description
-    except (SafetensorError, ValueError) as error:
-        raise DamagedFile(f"the agent in '{folder}' is damaged: {error}") from error
 
 
 def save_resume(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from torch.utils.tensorboard import SummaryWriter
 
+from errands.agents.formats import lift_training
 from errands.config import Training
 from errands.files import write_atomically
 from errands.learning import checkpoint, distributed
@@ -161,7 +162,7 @@ def _claim(folder: Path, training: Training) -> None:
         checkpoint.write_json(path, wanted)
         return
     try:
-        found = dict(json.loads(path.read_text()))
+        found = lift_training(dict(json.loads(path.read_text())))
     except (ValueError, TypeError):
         raise DifferentRun(f"'{path}' is damaged; delete '{folder}' or choose another") from None
     if found != wanted:

@@ -9,13 +9,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from errands.agents.files import save_agent
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.load import OWN_SKILL, load_skill, shipped_agents
 from errands.agents.meta import Decision, MetaController, MetaInput, MetaState, Thought
 from errands.config import MetaStage, MetaTraining
 from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
-from errands.learning import checkpoint, distributed, losses
+from errands.learning import distributed, losses
 from errands.learning.advantages import advantages_and_returns
 from errands.learning.curriculum import EventCurriculum, ListCurriculum, smallest_size
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
@@ -245,7 +246,7 @@ class MetaTrainer(Trainer):
     def save_agent(self, folder: Path, validation: Mapping[str, float]) -> None:
         """The agent, with its skill beside it if that is one's own."""
         if own := self._own_skill:
-            checkpoint.save_agent(folder / OWN_SKILL, own.skill, own.description)
+            save_agent(folder / OWN_SKILL, own.skill, own.description)
         super().save_agent(folder, validation)
 
     def own_facts(self) -> dict[str, Any]:

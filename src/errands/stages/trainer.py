@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from errands.agents.files import save_agent
 from errands.config import Training
 from errands.language.analogies import Analogies
 from errands.learning import checkpoint, distributed
@@ -117,7 +118,7 @@ class Trainer:
     def save_agent(self, folder: Path, validation: Mapping[str, float]) -> None:
         """The agent as it is now, and what the validation said of it."""
         description = self.description() | {"validation": dict(validation)}
-        checkpoint.save_agent(folder, self.average, description)
+        save_agent(folder, self.average, description)
 
     def save(self, folder: Path) -> None:
         """All that is needed to go on from exactly here."""

@@ -1,0 +1,115 @@
+"""An agent's two files: `weights.safetensors`, and `agent.json` that rebuilds the model around it.
+
+Nothing in them is executed, and nothing large is allocated before their sizes were compared: files
+of strangers are safe to read. Whatever is wrong with them is said in one line.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save
+from torch import nn
+
+from errands.agents.formats import FORMAT, lift
+from errands.files import DamagedFile, write_together
+from errands.language.vocabulary import suggest
+
+WEIGHTS, AGENT = "weights.safetensors", "agent.json"
+
+Network = TypeVar("Network")
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def save_agent(folder: Path, model: nn.Module, description: Mapping[str, Any]) -> None:
+    """The weights and the JSON that rebuilds the model around them, both or neither."""
+    weights = {name: value.contiguous().cpu() for name, value in model.state_dict().items()}
+    content = save(weights)
+    described = {"format": FORMAT, **description, "sha256": hashlib.sha256(content).hexdigest()}
+    text = json.dumps(described, indent=1) + "\n"
+    write_together({folder / WEIGHTS: content, folder / AGENT: text.encode()})
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """The agent's JSON in today's format, once its weights are known to be the ones it is about."""
+    for name in (WEIGHTS, AGENT):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"no {name} in '{folder}': is this the folder of an agent?")
+    try:
+        found = json.loads((folder / AGENT).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(f"the agent in '{folder}' is damaged: {error}") from error
+    if not isinstance(found, dict):
+        raise DamagedFile(f"the agent in '{folder}' cannot be rebuilt: {AGENT} describes no agent")
+    try:
+        description = lift(found)
+    except ValueError as error:
+        raise DamagedFile(f"the agent in '{folder}' cannot be read: {error}") from error
+    if found.get("format", 1) > 1:  # before, there was no checksum
+        with open(folder / WEIGHTS, "rb") as file:
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()
+        if checksum != description.get("sha256"):
+            raise DamagedFile(
+                f"the agent in '{folder}' is damaged: {WEIGHTS} is not the file that {AGENT} was "
+                "written with (its checksum is another)"
+            )
+    return description
+
+
+def rebuild(folder: Path, build: Callable[[], Model]) -> Model:
+    """A model with the weights in the folder, if their names and sizes are the model's."""
+    with torch.device("meta"):  # shapes without memory
+        expected = build().state_dict()
+    try:
+        with safe_open(folder / WEIGHTS, "pt") as file:
+            found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            for name in expected.keys() ^ found.keys():
+                where = "there is no" if name in expected else "there is an unknown"
+                raise ValueError(f"{where} '{name}' among its weights")
+            for name, value in expected.items():
+                shape, kind = found[name].get_shape(), found[name].get_dtype()
+                if shape != list(value.shape) or kind != "F32":
+                    raise ValueError(
+                        f"size mismatch: '{name}' is {kind} {shape}, not F32 {list(value.shape)}"
+                    )
+        model = build()
+        model.load_state_dict(load_file(folder / WEIGHTS))
+    except SafetensorError as error:
+        raise DamagedFile(f"the agent in '{folder}' is damaged: {error}") from error
+    return model
+
+
+def network_from(kind: type[Network], values: Any) -> Network:
+    """Settings (a dataclass) from an agent's JSON: all of them, each of its type, and no other."""
+    if not isinstance(values, dict):
+        raise ValueError(f"its network is {values!r:.60}, not a table of settings")
+    types = get_type_hints(kind)
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            raise ValueError(f"its network has an unknown setting '{name}'; {suggest(name, known)}")
+    for name in known:
+        if name not in values:
+            raise ValueError(f"its network lacks the setting '{name}'")
+        if not _fits(values[name], types[name]):
+            raise ValueError(f"its network's '{name}' is {values[name]!r:.60}")
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value that was read from JSON is of a field's type."""
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        return isinstance(value, list) and all(_fits(element, item) for element in value)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
