@@ -1,8 +1,9 @@
 """The tables in README.md and docs/: pure functions of the files in results/ and of the presets.
 
-`python docs/tables.py` writes them anew, each between the two comments that carry its name. What
-has not been measured yet stays visible as a dash, and says in a comment what would fill it.
-`errands report` writes all results in full; these are the excerpts that the pages show.
+`python docs/tables.py` regenerates them, each between the two comments with its name, and the line
+numbers of links to code. What has not been measured yet is shown as a dash, with a comment that
+says which command would measure it. `errands report` writes all results; these are the excerpts
+that the pages show.
 """
 
 import json
@@ -355,15 +356,29 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
+def located(text: str) -> str:
+    """A page whose links into the source name the line on which their code stands."""
+
+    def find(match: re.Match[str]) -> str:
+        code, file = match["code"], match["file"]
+        lines = (REPOSITORY / file.removeprefix("../")).read_text(encoding="utf-8").splitlines()
+        found = [number for number, line in enumerate(lines, 1) if code in line]
+        if len(found) != 1:
+            raise ValueError(f"{file}: `{code}` stands on {len(found)} lines; quote a unique one")
+        return f"[`{code}`]({file}#L{found[0]})"
+
+    return re.sub(r"\[`(?P<code>[^`]+)`\]\((?P<file>[\w./]+\.py)#L\d+\)", find, text)
+
+
 def refreshed(text: str) -> str:
-    """A page with its tables written anew."""
+    """A page with its tables and its links to lines of code brought up to date."""
 
     def rewrite(match: re.Match[str]) -> str:
         name = match["name"]
         return f"<!-- table: {name} -->\n\n{TABLES[name]()}\n\n<!-- end of table: {name} -->"
 
     pattern = r"<!-- table: (?P<name>[\w ]+) -->.*?<!-- end of table: (?P=name) -->"
-    return re.sub(pattern, rewrite, text, flags=re.DOTALL)
+    return located(re.sub(pattern, rewrite, text, flags=re.DOTALL))
 
 
 def pages() -> list[Path]:

@@ -136,7 +136,26 @@ def test_links_lead_somewhere(page: Path) -> None:
         path, _, anchor = target.partition("#")
         destination = (page.parent / path).resolve() if path else page
         assert destination.exists(), f"{page.name}: {target}"
-        assert not anchor or anchor in headings(destination), f"{page.name}: {target}"
+        if destination.suffix == ".py" and anchor:  # a line, which the test below looks up
+            assert f"]({target})" in "".join(match[0] for match in LINE_LINK.finditer(text)), target
+        else:
+            assert not anchor or anchor in headings(destination), f"{page.name}: {target}"
+
+
+LINE_LINK = re.compile(r"\[`(?P<code>[^`]+)`\]\((?P<file>[\w./]+\.py)#L(?P<line>\d+)\)")
+
+
+def linked_line(page: Path, link: re.Match[str]) -> str:
+    """The line of source that a link such as [`c = ...`](../src/file.py#L12) leads to."""
+    lines = (page.parent / link["file"]).read_text(encoding="utf-8").splitlines()
+    return lines[int(link["line"]) - 1]
+
+
+@EVERY_PAGE
+def test_linked_lines_contain_the_code_that_is_quoted(page: Path) -> None:
+    """If this fails, run `python docs/tables.py`, which finds the lines again."""
+    for link in LINE_LINK.finditer(prose(page)):
+        assert link["code"] in linked_line(page, link), f"{page.name}: {link[0]}"
 
 
 @EVERY_PAGE
