@@ -13,7 +13,7 @@ TORCH ?= $(shell grep '^torch==' constraints.txt)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test browser lint format clean help
+.PHONY: setup demo test check browser lint format clean help
 
 setup: $(STAMP) ## Create .venv and install the package with its tools (again when a requirement changes)
 
@@ -33,10 +33,18 @@ demo: setup ## Watch a trained agent run an errand that it was never trained on,
 		--world grid --agent dynamic --seed 7 --gif demo.gif
 	@echo "To watch it in the browser, with a list of your own: $(BIN)/errands watch"
 
-test: lint browser ## Check style and types, then run the tests
-	$(BIN)/pytest -n 2 --dist loadfile
+# Two workers, one thread each (tests/conftest.py). Neighbours share fixtures, so each worker starts
+# with half of the tests in order; the first to finish takes over some of the other's.
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-# Playwright drives Debian's Chromium. Where it cannot be installed, the tests in a browser are skipped.
+test: lint browser ## Check style and types, then run all tests
+	$(PYTEST)
+
+check: lint ## Check style and types, then run the fast tests: for use between edits
+	$(PYTEST) -m "not slow"
+
+# Playwright drives Debian's Chromium. Where it cannot be installed, the tests in a browser are skipped,
+# except in CI, where they must run.
 browser: ## Install Chromium for the tests of the page, if there is none
 	@command -v chromium > /dev/null || { \
 		echo "browser: installing Chromium"; \
@@ -44,7 +52,8 @@ browser: ## Install Chromium for the tests of the page, if there is none
 		{ $$SUDO apt-get update -qq && \
 			$$SUDO env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
 			--no-install-recommends chromium > /dev/null; } || \
-		echo "browser: no Chromium; tests of the page in a browser will be skipped" >&2; }
+		if [ "$$CI" ]; then echo "browser: Chromium could not be installed" >&2; exit 1; \
+		else echo "browser: no Chromium; tests of the page in a browser will be skipped" >&2; fi; }
 
 lint: setup ## Check style and types
 	$(BIN)/ruff check
