@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from errands.agents.mapping import MapNetwork
 from errands.agents.meta import MetaNetwork
 from errands.agents.registry import FAVOURITE, designs
 from errands.agents.skill import SkillNetwork
@@ -65,6 +66,25 @@ class Training:
 
 
 @dataclass(frozen=True)
+class EyesTraining(Training):
+    """Learning to name what a picture shows."""
+
+    network: MapNetwork = field(default_factory=MapNetwork)
+    recognise: Stage = field(default_factory=lambda: Stage(1_200_000, 2e-3, 2e-5))
+    worlds: int = 4096  # views a batch
+    steps: int = 1
+    minibatch: int = 128
+    gradient_norm: float = 1.0
+    averaging: float = 0.995
+    validate_every: int = 100_000
+    validation_episodes: int = 4000  # views
+
+    @property
+    def first_rate(self) -> float:
+        return self.recognise.learning_rate
+
+
+@dataclass(frozen=True)
 class SkillTraining(Training):
     """Learning a parameterized skill."""
 
@@ -81,6 +101,7 @@ class SkillTraining(Training):
     termination: float = 1.0  # alpha; paper: 0.1, too weak for so few frames
     positive_weight: float = 3.0  # of finished states in it, which are rare; paper: 1
     curriculum: bool = False  # begin with small worlds; not needed once an exact teacher labels
+    eyes: str = ""  # trained eyes of a skill that builds a map; paper: none
     in_lists: bool = False  # every other batch is of lists, for a skill that remembers; paper: no
 
     @property
@@ -92,6 +113,9 @@ class SkillTraining(Training):
         return self.guided * max(0.0, 1.0 - 5.0 * share)
 
 
+EYES = "block/skill-independent-in-lists"  # the shipped skill whose eyes others share
+
+
 def skill_training(
     world: World,
     scenario: Scenario,
@@ -100,6 +124,7 @@ def skill_training(
     analogy: bool = True,
     teacher: Teacher = "planner",
     in_lists: bool = False,
+    eyes: str = "",
     seed: int = 0,
 ) -> SkillTraining:
     """A preset, filled in for a world and a scenario."""
@@ -134,6 +159,7 @@ def skill_training(
             worlds=256,
             # An agent that does not know where to look finishes nothing, and sees little.
             guided=0.9,
+            eyes=(eyes or EYES) if network.maps else "",
         )
     if in_lists:  # what is worth remembering, rewards teach better than the seeker
         base = replace(base, finetune=Stage(3_200_000, 3e-4, 2e-5, entropy=0.005))

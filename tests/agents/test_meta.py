@@ -716,8 +716,11 @@ def test_every_preset_fits_its_world(world: World, agent: str, preset: Preset) -
     bags = bags_of_words(torch.from_numpy(worlds.tokens), network.words)
     shown = torch.from_numpy(worlds.images)
     with torch.no_grad():
-        if network.eyes == "skill":
-            shown = build_skill(skill_training(world, "independent", preset).network).see(shown)
+        if network.eyes == "skill" or network.maps:
+            skill = build_skill(skill_training(world, "independent", preset).network)
+            nothing = torch.zeros(2, dtype=torch.int64)
+            shown, _ = skill.look(shown, nothing, every, skill.initial_sight(2))
+            shown = skill.see(shown)
         step = MetaInput(shown, bags, torch.from_numpy(worlds.mask), ~every, every)
         thought, state = meta.step(step, meta.initial_state(2, 4), soft=False, random=generator())
         thought, _ = meta.step(step._replace(begins=~every), state, soft=False, random=generator())

@@ -105,7 +105,7 @@ def test_trains_tells_and_leaves_an_agent(
     folder = tmp_path / "runs" / "mine"
     options = ["--scenario", "object-dependent", "--no-analogy", "--seed", "3", "--threads", "1"]
     assert main([*TRAIN, *options, "--out", str(folder)]) == 0
-    asked = {"analogy": False, "teacher": "planner", "in_lists": False, "seed": 3}
+    asked = {"analogy": False, "teacher": "planner", "in_lists": False, "eyes": "", "seed": 3}
     assert small_and_quick == [("grid", "object-dependent", "debug", asked)]
     *looks, last = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in looks] == ["distill", "finetune", "finetune"]

@@ -7,7 +7,7 @@ of strangers are safe to read. Whatever is wrong with them is said in one line.
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -98,13 +98,27 @@ def network_from(kind: type[Network], values: Any) -> Network:
             raise ValueError(f"its network lacks the setting '{name}'")
         if not _fits(values[name], types[name]):
             raise ValueError(f"its network's '{name}' is {values[name]!r:.60}")
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    return kind(**{name: _read(value, types[name]) for name, value in values.items()})
+
+
+def _read(value: Any, kind: Any) -> Any:
+    """A field's value from JSON, which has neither tuples nor dataclasses."""
+    if isinstance(value, dict):
+        return network_from(_part(kind), value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _part(kind: Any) -> Any:
+    """The dataclass of a field that may have one or None; None for other fields."""
+    return next((part for part in get_args(kind) if is_dataclass(part)), None)
 
 
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value that was read from JSON is of a field's type."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if _part(kind) is not None:  # what is in it is looked at when it is read
+        return value is None or isinstance(value, dict)
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
         return isinstance(value, list) and all(_fits(element, item) for element in value)

@@ -16,6 +16,7 @@ _SKILL_1: dict[str, Any] = {
     "activation": "none",
     "looks": 2,
     "remembers": False,
+    "maps": None,
     "repeats": 7,
     "size": 10,
     "picture": 64,
@@ -23,9 +24,22 @@ _SKILL_1: dict[str, Any] = {
     "kernels": [8, 1, 1, 5],
     "strides": [4, 1, 1, 2],
 }
+# A map's numbers were constants, and its switch was a yes or no.
+_MAPS_1: dict[str, Any] = {
+    "picture": 64,
+    "filters": [24, 48],
+    "places": 4,
+    "hidden": 64,
+    "ahead": 9,
+    "aside": 9,
+    "largest": 8,
+    "fade": 0.9,
+}
 _META_1: dict[str, Any] = {
     "eyes": "own",
+    "maps": None,
     "tallies": False,
+    "ends_open": False,
     "near": 4,
     "tally": 3,
     "tally_scale": 10.0,
@@ -36,8 +50,8 @@ _META_1: dict[str, Any] = {
     "strides": [4, 1, 1],
     "pool": 5,
 }
-_NETWORKS_1 = {"skill": _SKILL_1, "meta": _META_1}
-_TRAINING_1 = {"in_lists": False}
+_NETWORKS_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
+_TRAINING_1 = {"in_lists": False, "eyes": ""}
 
 
 def lift(description: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,7 +83,12 @@ def lift_training(training: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lift_network(kind: str, network: Any) -> Any:
-    return {**network, **_only_new(kind, network)} if isinstance(network, dict) else network
+    if not isinstance(network, dict):
+        return network
+    lifted = {**network, **_only_new(kind, network)}
+    if isinstance(lifted.get("maps"), bool):
+        lifted["maps"] = _MAPS_1 if lifted["maps"] else None
+    return lifted
 
 
 def _only_new(kind: str, network: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from errands.agents.mapping import Sight
 from errands.agents.meta import (
     MetaController,
     MetaInput,
@@ -42,6 +43,8 @@ class HierarchyState(NamedTuple):
 
     meta: MetaState
     skill: Memory
+    sight: Sight  # of eyes that remember
+    action: Tensor  # (B,) what was done last
 
 
 class Move(NamedTuple):
@@ -71,7 +74,9 @@ class Hierarchy:
 
     def initial_state(self, worlds: int, longest: int) -> HierarchyState:
         memory = self.skill.initial_memory(worlds) if self.skill else ()
-        return HierarchyState(self.meta.initial_state(worlds, longest), memory)
+        sight = self.skill.initial_sight(worlds) if self.skill else ()
+        action = torch.zeros(worlds, dtype=torch.int64, device=self.device)
+        return HierarchyState(self.meta.initial_state(worlds, longest), memory, sight, action)
 
     def act(
         self,
@@ -117,6 +122,9 @@ class Hierarchy:
     ) -> Move:
         """One step of everything. `greedy` makes the meta controller take the likeliest."""
         before = state.meta.g
+        sight = state.sight
+        if self.skill:
+            image, sight = self.skill.look(image, state.action, begins, sight)
         seen = self.skill.see(image) if self.skill else image
         if self.skill is None:
             termination = torch.zeros(begins.shape, device=self.device)
@@ -130,12 +138,14 @@ class Hierarchy:
         drawn = None if greedy and self.skill is not None else random
         thought, meta = self.meta.step(given, state.meta, soft=soft, random=drawn)
         if self.skill is None:
-            return Move(thought, given, termination, meta.g[:, 0], HierarchyState(meta, ()))
+            chosen = meta.g[:, 0].clone()
+            return Move(thought, given, termination, chosen, HierarchyState(meta, (), (), chosen))
         # A subtask starts anew where it is another one, and where it was just finished.
         anew = begins | finished | (meta.g != before).any(dim=1)
         logits, memory = start_anew(self.skill, seen, meta.g, begins, anew, output.logits, memory)
         actions = draw(torch.softmax(logits, dim=1), random)
-        return Move(thought, given, termination, actions, HierarchyState(meta, memory))
+        after = HierarchyState(meta, memory, sight, actions)
+        return Move(thought, given, termination, actions, after)
 
 
 def start_anew(

@@ -7,8 +7,9 @@ from typing import Any
 
 from errands.agents.files import AGENT, network_from, read_description, rebuild
 from errands.agents.hierarchy import Hierarchy
+from errands.agents.mapping import MapNetwork, Recogniser
 from errands.agents.meta import MetaController, MetaNetwork
-from errands.agents.skill import Skill, SkillNetwork, build_skill
+from errands.agents.skill import MapSkill, Skill, SkillNetwork, build_skill
 from errands.files import DamagedFile
 from errands.language.vocabulary import suggest
 
@@ -91,6 +92,23 @@ def _commanded(folder: Path, description: dict[str, Any], device: str) -> Skill:
     """The skill of the agent in that folder: a shipped one, or one that is kept beside it."""
     name = description["skill"]
     return load_skill(folder / OWN_SKILL if name == OWN_SKILL else name, device).skill
+
+
+def load_eyes(name: str | Path) -> Recogniser:
+    """Trained eyes: those of a shipped skill, by name, or from the folder of a run."""
+    if name in shipped_agents() or (Path(name) / AGENT).is_file():
+        folder = PRETRAINED / name if name in shipped_agents() else Path(name)
+        description = read_description(folder)
+        settings = description["network"]
+        if description["kind"] == "eyes":
+            objects = settings.pop("objects")
+            network = network_from(MapNetwork, settings)
+            return rebuild(folder, lambda: Recogniser(network, objects)).eval()
+        if description["kind"] == "skill" and settings.get("maps"):
+            skill = load_skill(name).skill
+            assert isinstance(skill, MapSkill)
+            return skill.eyes.recogniser
+    raise ValueError(f"'{name}' has no eyes that build a map: errands train eyes makes them")
 
 
 def load_skill(name: str | Path, device: str = "cpu") -> TrainedSkill:

@@ -7,6 +7,7 @@ primitive actions where the others choose the parameters of a subtask.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple, cast
 
 import torch
@@ -23,6 +24,7 @@ from errands.agents.layers import (
     window_cells,
     with_noise,
 )
+from errands.agents.mapping import MapNetwork
 
 Gate = Literal["learned", "at-termination", "every-step"]
 SHIFTS = (-1, 0, 1)
@@ -38,6 +40,7 @@ class MetaNetwork:
     gate: Gate = "learned"  # Dynamic; Long: at-termination; Short and Flat: every-step
     flat: bool = False  # choose primitive actions, without a skill
     eyes: Literal["own", "skill"] = "own"  # block: whose first two convolutions; paper: own
+    maps: MapNetwork | None = None  # block: of the skill, whose map is seen instead; paper: none
     words: int = 21  # tokens of the vocabulary, padding included
     verbs: int = 3
     objects: int = 15
@@ -59,6 +62,7 @@ class MetaNetwork:
     factors: int = 128  # of factorised layers; the paper does not say
     low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
     slots: int = 4  # pointer positions that the baseline looks at: the longest list in training
+    ends_open: bool = False  # the gate always opens where a subtask has finished; paper: no
     head_start: bool = True  # begin with "go on while a subtask runs, move on when it is finished"
     near: int = 4  # grid: steps that count as near, in a glance
     tally: int = 3  # highest count that the tally represents: the largest of an instruction
@@ -171,6 +175,13 @@ def kinds_in_sight(image: Tensor, reach: int) -> Tensor:
     return torch.cat((image.amax(dim=(2, 3)), (image * near[:, None]).amax(dim=(2, 3))), dim=1)
 
 
+@cache
+def near_the_middle(reach: int, near: int) -> Tensor:
+    """Which cells (window,) of a window of so many cells each way are near the agent."""
+    away = (torch.arange(2 * reach + 1) - reach).abs()
+    return (away[:, None] + away[None, :] <= near).flatten().float()
+
+
 class MetaController(nn.Module):
     """(observation, instructions, last subtask, its termination) to the next subtask."""
 
@@ -216,7 +227,7 @@ class MetaController(nn.Module):
 
     def _build_eyes(self) -> None:
         network = self.network
-        self.recurrent = network.world == "block"
+        self.recurrent = network.world == "block" and network.maps is None
         self.sees_two = network.flat and not self.recurrent  # as the grid's skill does
         if self.recurrent:
             filters, kernels, strides = network.filters, network.kernels, network.strides
@@ -236,19 +247,21 @@ class MetaController(nn.Module):
             )
             self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             return
-        planes = 3 + network.objects
+        self.mapped = network.maps is not None
+        planes = (4 if self.mapped else 3) + network.objects
         self.conv1 = PredictedConv(planes, network.conv1, network.condition)
         channels = network.conv1 * (2 if network.flat else 1)  # Flat sees the last two observations
         # Pooled: kernels of 1x1 with a padding of 1 give 12 cells a side, Pool 2 leaves 6.
         pooled = ((network.size + 2) // 2) ** 2
         cells = window_cells(network.size) if network.view == "centred" else pooled
         self.summary_size = network.hidden
-        seen = 2 * planes if network.glance else 0
+        seen = (3 if self.mapped else 2) * planes if network.glance else 0
         self.context = FactorisedLinear(
             cells * channels + seen, network.hidden, network.condition, network.factors
         )
         if network.told:
-            self.told = nn.Linear(network.condition + 3 * network.ties_names, network.hidden)
+            named = (4 if self.mapped else 3) * network.ties_names
+            self.told = nn.Linear(network.condition + named, network.hidden)
 
     def _start(self) -> None:
         """Begin undecided about subtasks, and with a head start about when to move on."""
@@ -341,7 +354,10 @@ class MetaController(nn.Module):
         g, log_goals, open_goals = self._choose(hidden, r_new, named, c, state.g, decided_g, random)
         log_probability, entropy = log_goals, c.detach() * open_goals
         if not soft:
-            log_hard, open_hard = self._hard_terms(c_logit, shift, c_drawn, l_drawn, begins)
+            certain = finished > 0.5 if self.network.ends_open else torch.zeros_like(begins)
+            log_hard, open_hard = self._hard_terms(
+                c_logit, shift, c_drawn, l_drawn, begins, certain
+            )
             log_probability = log_goals + log_hard
             entropy = entropy + open_hard
         value = self._value(p_before, given.mask, self._goal_hidden(r_before, h), tally)
@@ -399,6 +415,8 @@ class MetaController(nn.Module):
             s = F.max_pool2d(x, self.network.pool).flatten(1)
             context, cell = self.context(s, condition, (h, cell))
             return s, context, cell
+        if self.mapped:
+            return self._look_at_map(given, condition, named, as_told, cell)
         now = given.image.flatten(2).transpose(1, 2).to(h.dtype)  # (B, cells, planes)
         x = self.conv1(now, condition)
         if self.network.flat:
@@ -420,6 +438,30 @@ class MetaController(nn.Module):
         context = self.context(x, condition)
         if self.network.told:
             context = context + self.told(self._told(condition, kinds, named, as_told))
+        context = F.relu(context)
+        return context, context, cell
+
+    def _look_at_map(
+        self, given: MetaInput, condition: Tensor, named: Tensor, as_told: Tensor, cell: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        assert self.network.maps is not None
+        planes, window = 4 + self.network.objects, self.network.maps.window
+        now = given.image[:, : window * planes].view(-1, window, planes).to(condition.dtype) / 255.0
+        x = F.relu(self.conv1(now, condition)).flatten(1)
+        near = near_the_middle(self.network.maps.reach, self.network.near)
+        near = near.to(now.device)[None, :, None]
+        fresh = now[..., -2:-1]
+        views = (now, now * near, now * fresh)
+        kinds = torch.stack([view.amax(dim=1) for view in views], dim=1)  # (B, 3, planes)
+        if self.network.glance:
+            x = torch.cat((x, kinds.flatten(1)), dim=1)
+        context = self.context(x, condition)
+        if self.network.told:
+            told = condition
+            if self.network.ties_names:
+                objects = kinds[..., 2 : 2 + self.network.objects]
+                told = torch.cat((told, (named[:, None] * objects).sum(dim=2), as_told), dim=1)
+            context = context + self.told(told)
         context = F.relu(context)
         return context, context, cell
 
@@ -460,6 +502,8 @@ class MetaController(nn.Module):
         """Probability of an update; an episode always begins with one."""
         if self.network.gate == "learned":
             update = torch.sigmoid(logit)
+            if self.network.ends_open:
+                update = torch.where(finished > 0.5, torch.ones_like(update), update)
         elif self.network.gate == "at-termination":
             update = finished
         else:
@@ -521,7 +565,13 @@ class MetaController(nn.Module):
         return torch.lerp(logits, self.named_verb(self._noisy(r)), is_named)
 
     def _hard_terms(
-        self, c_logit: Tensor, shift: Tensor, c: Tensor, shifted: Tensor, begins: Tensor
+        self,
+        c_logit: Tensor,
+        shift: Tensor,
+        c: Tensor,
+        shifted: Tensor,
+        begins: Tensor,
+        certain: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """log P(c_t) + c_t log P(l_t), and their entropy, where there was something to draw."""
         log_shift = torch.log(shift.clamp(min=1e-8))
@@ -530,6 +580,7 @@ class MetaController(nn.Module):
         log_probability = updates * log_shift.gather(1, shifted[:, None]).squeeze(1)
         entropy = -updates * (shift * log_shift).sum(1)
         if self.network.gate == "learned":
+            free = free * (~certain).to(shift.dtype)
             signed = torch.where(c, c_logit, -c_logit)
             log_probability = log_probability + free * F.logsigmoid(signed)
             q = torch.sigmoid(c_logit)

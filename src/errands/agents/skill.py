@@ -17,6 +17,7 @@ from errands.agents.layers import (
     scaled_pixels,
     window_cells,
 )
+from errands.agents.mapping import MapEyes, MapNetwork, Sight
 from errands.language.splits import MOST_REPEATS
 
 Memory = tuple[Tensor, ...]  # what a skill carries from step to step, (B, ...) each
@@ -57,6 +58,7 @@ class SkillNetwork:
     lstm: int = 128  # block; paper: 64
     looks: int = 2  # block: of how many observations the LSTM is told at once; paper: 1
     remembers: bool = False  # block: memory outlasts a subtask; the paper does not say
+    maps: MapNetwork | None = None  # block: pictures become a map; paper: none
 
 
 class SkillOutput(NamedTuple):
@@ -87,6 +89,16 @@ class Skill(nn.Module):
 
     def initial_memory(self, worlds: int) -> Memory:
         raise NotImplementedError
+
+    def initial_sight(self, worlds: int) -> Sight:
+        """What eyes with a memory of their own begin with."""
+        return ()
+
+    def look(
+        self, images: Tensor, actions: Tensor, begins: Tensor, sight: Sight
+    ) -> tuple[Tensor, Sight]:
+        """What fixed eyes make of observations (B, ...) and of the actions that led to them."""
+        return images, sight
 
     def see(self, images: Tensor) -> Tensor:
         """What observations (B, ...) show whatever the subtask is: (B, ...)."""
@@ -181,11 +193,19 @@ class GridSkill(Skill):
         at_first, embedded = self._phi(flat)
         x = self._tell_apart(images.flatten(0, 1), before.flatten(0, 1), at_first)
         features = self._features(x, images.flatten(0, 1), embedded)
+        output, counter = self._say(features, embedded, begins, counter)
+        return output, (last, counter)
+
+    def _say(
+        self, features: Tensor, embedded: Tensor, begins: Tensor, counter: Tensor
+    ) -> tuple[SkillOutput, Tensor]:
+        """The heads, and the counter after the last step."""
+        times, worlds = begins.shape
         logits = self.policy(features).view(times, worlds, -1)
         signal = self.termination(features).view(times, worlds)
         value = self.value(features).view(times, worlds)
         if not self.network.counted:
-            return SkillOutput(logits, signal, value, signal), (last, counter)
+            return SkillOutput(logits, signal, value, signal), counter
         # Two observations cannot tell how often a subtask was done: each step's deed is added to
         # a counter, and the subtask is finished when the counter reaches what phi(g) wants.
         deeds = torch.sigmoid(signal)
@@ -197,7 +217,7 @@ class GridSkill(Skill):
         left = wanted - torch.stack(totals)
         value = value + self.value_left(left.detach()[..., None]).squeeze(-1)
         output = SkillOutput(logits, self.sharpness * (0.5 - left), value, signal)
-        return output, (last, counter.detach())
+        return output, counter.detach()
 
     def _features(self, x: Tensor, image: Tensor, embedded: Tensor) -> Tensor:
         """What conv1 told apart, the observation and phi(g) to (B, hidden)."""
@@ -224,6 +244,48 @@ class GridSkill(Skill):
             both = self.conv1(torch.cat((now, then), dim=1), embedded)  # (B, 2 * cells, channels)
             told = torch.cat(both.chunk(2, dim=1), dim=2)
         return ACTIVATIONS[self.network.activation](told)
+
+
+class MapSkill(GridSkill):
+    """The block world's skill with a map: as the grid's, seen from where the agent stands."""
+
+    def __init__(self, network: SkillNetwork) -> None:
+        Skill.__init__(self, network, network.hidden)
+        assert network.maps is not None
+        self.eyes = MapEyes(network.maps, network.objects, network.actions)
+        self.eyes.requires_grad_(False)
+        condition = network.embedding
+        self.conv1 = PredictedConv(self.eyes.planes, network.conv1, condition)
+        self.conv2 = nn.Linear(2 * network.conv1, network.conv2)
+        flat = network.maps.window * network.conv2 + self.eyes.body
+        self.mix = nn.Linear(network.hidden, network.hidden)
+        self.fc = FactorisedLinear(flat, network.hidden, condition, network.factors, network.narrow)
+        if network.counted:
+            self.count_wanted = nn.Linear(condition, 1)
+            self.sharpness = nn.Parameter(torch.tensor(4.0))
+            self.value_left = nn.Linear(1, 1, bias=False)
+
+    def initial_memory(self, worlds: int) -> Memory:
+        return (torch.zeros(worlds, device=self.policy.weight.device),)
+
+    def initial_sight(self, worlds: int) -> Sight:
+        return self.eyes.initial(worlds)
+
+    def look(
+        self, images: Tensor, actions: Tensor, begins: Tensor, sight: Sight
+    ) -> tuple[Tensor, Sight]:
+        return self.eyes.look(images, actions, begins, sight)
+
+    def unroll_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        at_first, embedded = self._phi(subtasks.flatten(0, 1))
+        now, before, body = self.eyes.split(seen.flatten(0, 1), embedded.dtype)
+        both = self.conv1(torch.cat((now, before), dim=1), at_first)
+        x = F.relu(self.conv2(torch.cat(both.chunk(2, dim=1), dim=2))).flatten(1)
+        x = F.relu(self.fc(torch.cat((x, body), dim=1), embedded))
+        output, counter = self._say(F.relu(self.mix(x)), embedded, begins, memory[0])
+        return output, (counter,)
 
 
 class BlockSkill(Skill):
@@ -311,4 +373,6 @@ class BlockSkill(Skill):
 
 
 def build_skill(network: SkillNetwork) -> Skill:
+    if network.maps:
+        return MapSkill(network)
     return GridSkill(network) if network.world == "grid" else BlockSkill(network)

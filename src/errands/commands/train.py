@@ -70,6 +70,9 @@ class TrainSkill(_Run):
     in_lists: bool = False
     """Also learn in lists, told one subtask after the other, and remember what was seen while an
     earlier one was done: for a skill that is to execute lists (block world, independent only)."""
+    eyes: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
+    """Block world: the trained eyes, from a run of `errands train eyes` or from a skill; by default
+    those of the shipped skill."""
 
     def execute(self) -> int:
         if self.teacher == "rl" and self.world != "grid":
@@ -87,10 +90,51 @@ class TrainSkill(_Run):
             analogy=not self.no_analogy,
             teacher=self.teacher,
             in_lists=self.in_lists,
+            eyes=self.eyes,
             seed=self.seed,
         )
         run_training(training, lambda: SkillTrainer(training, self.device), self.out, _tell_skill)
         return 0
+
+
+@dataclass(frozen=True)
+class TrainEyes(_Run):
+    """Learn eyes for the block world: name what stands on each cell that a picture shows.
+
+    Plain supervised learning on views of random maps, with labels from the world. Skills and meta
+    controllers of the block world then build a map from what these eyes see.
+
+    examples
+      errands train eyes --world block --out runs/eyes
+    """
+
+    world: Literal["grid", "block"] = "block"
+    """Where; the grid shows its map as it is, and needs no eyes."""
+
+    def execute(self) -> int:
+        if self.world != "block":
+            raise Problem("--world grid shows its map as it is: only --world block needs eyes")
+        self.prepare()
+        from dataclasses import replace
+
+        from errands.config import EyesTraining, Stage
+        from errands.stages.eyes import EyesTrainer
+
+        training = EyesTraining(world=self.world, preset=self.preset, seed=self.seed)
+        if self.preset == "debug":
+            training = replace(
+                training,
+                recognise=Stage(8_192, 2e-3, 2e-3),
+                worlds=1024,
+                validate_every=4_000,
+                validation_episodes=200,
+            )
+        run_training(training, lambda: EyesTrainer(training, self.device), self.out, _tell_eyes)
+        return 0
+
+
+def _tell_eyes(report: "Report") -> str:
+    return f"named rightly {report.rollout['success']:.1%}"
 
 
 def _tell_skill(report: "Report") -> str:

@@ -87,17 +87,21 @@ def _run_batch(
     worlds = Worlds(spec, count, tasks, spec.skill)
     worlds.seed(seed)
     worlds.reset()
-    memory = skill.initial_memory(count)
+    memory, sight = skill.initial_memory(count), skill.initial_sight(count)
+    acted = torch.zeros(count, dtype=torch.int64, device=device)
     begins = np.ones(count, np.bool_)
     right = np.ones(count, np.bool_)  # every termination prediction so far
     judged = np.zeros(count, np.bool_)  # the episode's last observation has been looked at
     hits = misses = false_alarms = 0
     while not judged.all():
+        starts = torch.from_numpy(begins).to(device)
         with torch.no_grad():
+            image = torch.from_numpy(worlds.images).to(device)
+            looked, sight = skill.look(image, acted, starts, sight)
             output, memory = skill.step(
-                torch.from_numpy(worlds.images).to(device),
+                looked,
                 torch.from_numpy(worlds.subtasks.astype(np.int64)).to(device),
-                torch.from_numpy(begins).to(device),
+                starts,
                 memory,
             )
         says = (output.termination > 0).cpu().numpy() & ~judged
@@ -108,6 +112,7 @@ def _run_batch(
         false_alarms += int((says & ~finished).sum())
         judged |= worlds.status > 0
         actions, _ = sample(output.logits.cpu(), random)
+        acted = actions.to(device)
         if not judged.all():
             worlds.step(actions.numpy())
         begins = np.zeros(count, np.bool_)
@@ -131,14 +136,17 @@ def run_lists(skill: Skill, worlds: Worlds, *, seed: int) -> NDArray[np.bool_]:
     """
     device = skill.policy.weight.device
     random = torch.Generator().manual_seed(seed % 2**63)
-    memory = skill.initial_memory(worlds.count)
+    memory, sight = skill.initial_memory(worlds.count), skill.initial_sight(worlds.count)
+    acted = torch.zeros(worlds.count, dtype=torch.int64, device=device)
     begins = np.ones(worlds.count, np.bool_)
     done = np.zeros(worlds.count, np.int64)  # subtasks of each list
     told = _true_subtasks(worlds)
     while not worlds.status.all():
         starts = torch.from_numpy(begins).to(device)
         with torch.no_grad():
-            seen = skill.see(torch.from_numpy(worlds.images).to(device))
+            image = torch.from_numpy(worlds.images).to(device)
+            looked, sight = skill.look(image, acted, starts, sight)
+            seen = skill.see(looked)
             output, memory = skill.step_seen(seen, told.to(device), starts, memory)
             told, before = _true_subtasks(worlds), done
             done = worlds.privileged["progress"] * MOST_REPEATS + worlds.privileged["achieved"]
@@ -147,6 +155,7 @@ def run_lists(skill: Skill, worlds: Worlds, *, seed: int) -> NDArray[np.bool_]:
                 skill, seen, told.to(device), starts, anew, output.logits, memory
             )
         actions, _ = sample(logits.cpu(), random)
+        acted = actions.to(device)
         worlds.step(actions.numpy())
         begins = np.zeros(worlds.count, np.bool_)
     return worlds.done

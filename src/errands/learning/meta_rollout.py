@@ -144,16 +144,20 @@ class MetaRollout:
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         tensors |= {f"meta.{k}": v.cpu() for k, v in self.state.meta._asdict().items()}
         tensors |= {f"skill.{k}": item.cpu() for k, item in enumerate(self.state.skill)}
+        tensors |= {f"sight.{k}": item.cpu() for k, item in enumerate(self.state.sight)}
+        tensors["action"] = self.state.action.cpu()
         tensors["begins"] = torch.from_numpy(self.begins.copy())
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         worlds = {k.removeprefix("worlds."): v for k, v in tensors.items() if "worlds." in k}
         self.worlds.restore({k: v.numpy() for k, v in worlds.items()})
-        meta, skill = self.state
+        meta, skill, sight, action = self.state
         self.state = HierarchyState(
             MetaState(**{k: tensors[f"meta.{k}"].to(v.device) for k, v in meta._asdict().items()}),
             tuple(tensors[f"skill.{k}"].to(item.device) for k, item in enumerate(skill)),
+            tuple(tensors[f"sight.{k}"].to(item.device) for k, item in enumerate(sight)),
+            tensors["action"].to(action.device),
         )
         self.begins = tensors["begins"].numpy().copy()
 

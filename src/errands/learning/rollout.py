@@ -77,6 +77,8 @@ class SkillRollout:
         self.steps = steps
         self.advisor = advisor  # gives probabilities (worlds, actions); without one, the planner
         self.memory = skill.initial_memory(worlds.count)
+        self.sight = skill.initial_sight(worlds.count)
+        self.acted = np.zeros(worlds.count, np.int64)
         self.begins = np.ones(worlds.count, np.bool_)
         self.deeds = np.zeros(worlds.count, np.bool_)
         self.seekers = Seekers(worlds.count)  # the block world's planner
@@ -103,11 +105,18 @@ class SkillRollout:
 
         for _ in range(self.steps):
             image = torch.from_numpy(worlds.images.copy())
+            image, self.sight = skill.look(
+                image.to(device),
+                torch.from_numpy(self.acted).to(device),
+                torch.from_numpy(self.begins).to(device),
+                self.sight,
+            )
+            image = image.cpu()
             begins, ended_before = self.begins, worlds.status > 0
             pauses = self.deeds & ~ended_before & (not counts)
             due = np.where(pauses[:, None], self.asked, worlds.privileged_subtasks())
             changed = (due[:, :SUBTASK] != self.asked[:, :SUBTASK]).any(axis=1)
-            self.seekers.forget(begins | changed)
+            self.seekers.forget(begins if skill.network.maps else begins | changed)
             self.asked = due
             subtask = torch.from_numpy(due.astype(np.int64))
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
@@ -128,6 +137,7 @@ class SkillRollout:
             if guided:
                 action = _take_advice(action, torch.from_numpy(optimal), guided, random)
             action[torch.from_numpy(pauses)] = worlds.idle_action
+            self.acted[:] = action.numpy()
             achieved = worlds.privileged["achieved"].copy()
             progress = worlds.privileged["progress"].copy()
             keep(actions=action, log_probabilities=log_probability, values=output.value.cpu())
@@ -172,8 +182,14 @@ class SkillRollout:
     def _value_now(self, skill: Skill) -> Tensor:
         device = skill.policy.weight.device
         with torch.no_grad():
-            output, _ = skill.step(
+            looked, _ = skill.look(
                 torch.from_numpy(self.worlds.images).to(device),
+                torch.from_numpy(self.acted).to(device),
+                torch.from_numpy(self.begins).to(device),
+                self.sight,
+            )
+            output, _ = skill.step(
+                looked,
                 torch.from_numpy(self.worlds.privileged_subtasks().astype(np.int64)).to(device),
                 torch.from_numpy(self.begins).to(device),
                 self.memory,
@@ -184,6 +200,7 @@ class SkillRollout:
         """All that is needed to go on from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         tensors |= {f"memory.{k}": item.cpu() for k, item in enumerate(self.memory)}
+        tensors |= {f"sight.{k}": item.cpu() for k, item in enumerate(self.sight)}
         for name, array in self._flags().items():
             tensors[name] = torch.from_numpy(array.copy())
         return tensors
@@ -196,12 +213,15 @@ class SkillRollout:
         self.memory = tuple(
             tensors[f"memory.{k}"].to(item.device) for k, item in enumerate(self.memory)
         )
+        self.sight = tuple(
+            tensors[f"sight.{k}"].to(item.device) for k, item in enumerate(self.sight)
+        )
         for name, array in self._flags().items():
             array[:] = arrays[name]
 
     def _flags(self) -> dict[str, NDArray[Any]]:
         flags = {"begins": self.begins, "deeds": self.deeds, "seen": self.seekers.seen}
-        return {**flags, "asked": self.asked}
+        return {**flags, "asked": self.asked, "acted": self.acted}
 
 
 def _take_advice(actions: Tensor, advice: Tensor, share: float, random: torch.Generator) -> Tensor:

@@ -48,7 +48,8 @@ def meta_losses(
         "entropy": -entropy_weight * losses.masked_mean(thought.entropy, running),
     }
     if meta.network.gate == "learned":
-        terms["updates"] = stage.update_penalty * losses.masked_mean(thought.update, running)
+        free = running & ~frames.given.finished if meta.network.ends_open else running
+        terms["updates"] = stage.update_penalty * losses.masked_mean(thought.update, free)
     return terms
 
 
@@ -211,7 +212,7 @@ class MetaTrainer(Trainer):
                     stage=stage,
                     entropy_weight=stage.entropy_weight(share),
                 )
-                if training.analogy and not training.network.flat:
+                if self.analogy and not training.network.flat:
                     terms["analogy"] = self.analogy(
                         self.meta.embedding, self.shuffling, self.device
                     )

@@ -8,7 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from errands.agents.skill import Skill, build_skill
+from errands.agents.load import load_eyes
+from errands.agents.skill import MapSkill, Skill, build_skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
 from errands.learning import distributed
@@ -40,7 +41,10 @@ class SkillTrainer(Trainer):
         training = tasks.fitted(training, self.spec)
         torch.manual_seed(training.seed)
         analogies = tasks.analogies(self.spec, training.scenario)
-        super().__init__(training, build_skill(training.network), device, analogies)
+        skill = build_skill(training.network)
+        if isinstance(skill, MapSkill):
+            skill.eyes.recogniser.load_state_dict(load_eyes(training.eyes).state_dict())
+        super().__init__(training, skill, device, analogies)
         rank_seed = training_seed(training.seed, distributed.rank())
         self.curriculum = Curriculum(self.spec.skill, enabled=training.curriculum)
         trained = tasks.subtasks(self.spec, training.scenario, "train")
@@ -161,7 +165,7 @@ class SkillTrainer(Trainer):
                         training,
                         entropy_weight,
                     )
-                if training.analogy:
+                if self.analogy:
                     terms["analogy"] = self.analogy(
                         self.skill.embedding, self.shuffling, self.device
                     )

@@ -48,16 +48,18 @@ class Trainer:
     curriculum: Any
 
     def __init__(
-        self, training: Training, model: torch.nn.Module, device: str, analogies: Analogies
+        self, training: Training, model: torch.nn.Module, device: str, analogies: Analogies | None
     ) -> None:
         self.training = training
         self.device = torch.device(device)
         self.model = model.to(self.device)
         self.average = copy.deepcopy(self.model).eval()  # what is validated and shipped
-        self._weights: list[Tensor] = list(self.model.parameters())
-        self._means: list[Tensor] = list(self.average.parameters())
+        self._weights: list[Tensor] = [p for p in self.model.parameters() if p.requires_grad]
+        self._means: list[Tensor] = [p for p in self.average.parameters() if p.requires_grad]
         self.optimizer = _optimizer(training, self.model)
-        self.analogy = AnalogyLoss(analogies, training.analogies)
+        self.analogy = (
+            AnalogyLoss(analogies, training.analogies) if training.analogy and analogies else None
+        )
         rank_seed = training_seed(training.seed, distributed.rank())
         self.sampling = torch.Generator().manual_seed(rank_seed)
         self.shuffling = np.random.default_rng(rank_seed)
