@@ -164,7 +164,7 @@ class Trainer:
         self.best = facts["best"]
         self.restore_own(parts, facts)
         if distributed.rank() == 0:  # who wrote it; others keep to worlds of their own
-            self.rollout.restore(parts["rollout"])
+            self.rollout.restore(parts.get("rollout", {}))
             self.sampling.set_state(parts["random"]["sampling"])
             checkpoint.restore_generator(self.shuffling, facts["shuffling"])
         return complaints
