@@ -5,18 +5,20 @@ import importlib.util
 import re
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
-from errands import cli
+from errands import cli, config
 from errands.config import meta_training, skill_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.skill import SkillTrainer
 from errands.worlds.registration import ENVIRONMENTS
 from errands.worlds.spec import BLOCK, GRID
+from twins.training import tiny, tiny_meta
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
@@ -70,10 +72,18 @@ def test_every_page_is_tested() -> None:
     assert names >= {"agents", "notebook", "own-world", "results", "errata"}
 
 
+def in_place_of_debug(shrunk: Any, world: str, what: str, preset: str, **options: Any) -> Any:
+    """A smaller training than the preset `debug`, the only one that a page may run."""
+    assert preset == "debug"
+    return shrunk(world, what, **options)
+
+
 @EVERY_PAGE
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of a page share their names, from top to bottom."""
+    """Blocks of a page share their names, from top to bottom. Training takes a few iterations."""
     monkeypatch.chdir(tmp_path)
+    for name, shrunk in (("skill_training", tiny), ("meta_training", tiny_meta)):
+        monkeypatch.setattr(config, name, partial(in_place_of_debug, shrunk))
     names: dict[str, object] = {"__name__": page.stem}
     for block in blocks(page, "python"):
         # Leading lines make a traceback point into the page.
