@@ -65,6 +65,8 @@ def test_without_json_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> 
     [
         (["--agent", "shortest"], "did you mean short or shortest-path"),
         (["--agent", "near-optimal", "--soft"], "near-optimal is a planner"),
+        (["--explain"], "near-optimal is a planner; take --agent dynamic"),
+        (["--agent", "shortest-path", "--explain"], "--explain is for trained agents"),
         (["--weights", "nowhere"], "is this the folder of an agent"),
         (["--length", "0"], "--length 0"),
         (["--length", "2", "--lengths", "1..3"], "exclude each other"),
@@ -180,3 +182,39 @@ def test_a_world_of_ones_own_is_measured_from_python(
     assert "'garden', a world of your own" in said
     assert "docs/own-world.md" in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("agent", ["dynamic", "flat"])
+def test_decisions_are_explained(
+    agent: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_untrained(tmp_path / "mine", agent)
+    path = tmp_path / "result.json"
+    options = ["--weights", str(tmp_path / "mine"), "--length", "2", "--explain"]
+    assert main([*FEW, *options, "--json", str(path)]) == 0
+    record = json.loads(path.read_text())
+    explanation = record["explanation"]
+    failed = round(12 * (1 - record["success"]["mean"]))
+    assert explanation["failed"] == failed > 0
+    assert sum(counts["lists"] or 0 for counts in explanation["causes"].values()) == failed
+    said = capsys.readouterr().out
+    assert f"Why {failed} lists failed" in said
+    assert explanation["examples"][0]["sentence"] in said
+    for words in explanation["instructions"]:
+        assert words in said
+    assert f"of {explanation['events']['events']} caught" in said
+    assert ("Without a skill there is no signal" in said) == (agent == "flat")
+    assert not set("\u2503\u2502") & set(said.split("Why ")[1])  # plain columns
+
+
+def test_explanations_of_several_lengths_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_untrained(tmp_path)
+    options = ["--weights", str(tmp_path), "--lengths", "1,2", "--explain"]
+    assert main([*FEW, *options]) == 0
+    said = capsys.readouterr().out
+    assert said.index("Lists of 1") < said.index("Lists of 2")
+    assert main([*FEW, *options, "--json", "-"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [record["explanation"]["failed"] > 0 for record in records] == [True, True]

@@ -40,6 +40,7 @@ class EvaluateInstructions:
       errands evaluate instructions --agent dynamic --split unseen --length 20 --episodes 5000
       errands evaluate instructions --weights runs/dynamic --split seen --json result.json
       errands evaluate instructions --world block --lengths 1..20 --json -
+      errands evaluate instructions --agent dynamic --split seen --length 20 --explain
     """
 
     world: Literal["grid", "block"] = "grid"
@@ -71,6 +72,8 @@ class EvaluateInstructions:
     """Number of episodes (of each length)."""
     seed: int = 0
     """Number of the first test world."""
+    explain: bool = False
+    """Also show which decisions of a trained agent are wrong, and why lists fail."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the result; "-" prints it, and nothing else, to standard output."""
 
@@ -91,6 +94,11 @@ class EvaluateInstructions:
 
         agent = self.agent if self.agent or self.weights else ALWAYS_THERE
         actor = choose_actor(self.world, agent, self.weights, soft=self.soft)
+        if self.explain and actor.training is None:
+            raise Problem(
+                f"--explain is for trained agents, and {actor.name} is a planner; "
+                "take --agent dynamic or --weights FOLDER"
+            )
         tests = [
             InstructionTest(
                 agent=actor.name,
@@ -122,7 +130,9 @@ class EvaluateInstructions:
             task = bar.add_task("episodes", total=self.episodes * len(tests))
             for k, test in enumerate(tests):
                 report = partial(_show_progress, bar, task, k * self.episodes)
-                record = evaluate_instructions(test, report, actor.make_policy)
+                record = evaluate_instructions(
+                    test, report, actor.make_policy, explain=self.explain
+                )
                 records.append(record | ({"training": actor.training} if actor.training else {}))
         self._tell(records)
         return 0
@@ -149,6 +159,8 @@ class EvaluateInstructions:
         from rich.console import Console
         from rich.table import Table
 
+        from errands.commands.explanation import print_explanation
+
         name = records[0]["agent"] + (", soft" if self.soft else "")
         table = Table(title=f"{name}, {self.world} {self.split}, {self.episodes} episodes")
         for heading in ("length", "success", "reward", "steps", "completed", "caught"):
@@ -161,7 +173,12 @@ class EvaluateInstructions:
                 *(_shown(record[name]) for name in ("reward", "steps", "completed")),
                 "-" if caught is None else f"{caught:.1%}",
             )
-        Console().print(table)
+        console = Console()
+        console.print(table)
+        for record in records if self.explain else ():
+            if len(records) > 1:
+                console.print(f"\nLists of {record['length']}", highlight=False)
+            print_explanation(record["explanation"], console)
         if self.json is not None:
             print(f"wrote {self.json}")
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 import errands
 from errands.agents.registry import AGENTS
+from errands.evaluation.account import Witnessed
+from errands.evaluation.decisions import Explanation
 from errands.language.instruction import Instruction
 from errands.language.vocabulary import suggest
 from errands.seeds import TEST_SEEDS
@@ -204,12 +206,16 @@ def evaluate_instructions(
     test: InstructionTest,
     on_progress: Callable[[int], None] | None = None,
     make_policy: Callable[[Worlds], Policy] | None = None,
+    *,
+    explain: bool = False,
 ) -> dict[str, Any]:
     """Measure an agent: episode i is the test world of seed + i, and every episode counts once.
 
-    `make_policy` is for agents that are not to be found by their name.
+    `make_policy` is for agents that are not to be found by their name. With `explain` the result
+    says which decisions of a trained agent went wrong, and is otherwise the same.
     """
     make_policy = make_policy or agent_named(test.agent)
+    explanation = Explanation() if explain else None
     started = time.perf_counter()
     batches: list[EpisodeStatistics] = []
     worlds = test.worlds(min(BATCH, test.episodes))
@@ -220,7 +226,13 @@ def evaluate_instructions(
         worlds.seed(TEST_SEEDS + test.seed + first)
         worlds.reset()
         report = None if on_progress is None else partial(_report, on_progress, first)
-        batches.append(run_episodes(worlds, make_policy(worlds), report))
+        policy = make_policy(worlds)
+        if explanation is None:
+            batches.append(run_episodes(worlds, policy, report))
+        else:
+            witnessed = Witnessed(policy)
+            batches.append(run_episodes(worlds, witnessed, report))
+            explanation.add(witnessed.witness.accounts(worlds), test.seed + first)
     measured = {
         name: mean_and_error(np.concatenate([getattr(batch, name) for batch in batches]))
         for name in ("success", "reward", "steps", "completed", "events", "events_used")
@@ -231,7 +243,8 @@ def evaluate_instructions(
         "step_limit": worlds.tasks.step_limit,
         "seconds": round(time.perf_counter() - started, 3),
     }
-    return {**measured, **facts, **origin()}
+    explained = {} if explanation is None else {"explanation": explanation.record()}
+    return {**measured, **facts, **origin(), **explained}
 
 
 def _share(some: list[NDArray[np.int64]], of: list[NDArray[np.int64]]) -> float | None:
