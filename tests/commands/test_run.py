@@ -11,6 +11,7 @@ from rich.console import Console
 from errands.agents import load as agents
 from errands.cli import main
 from errands.commands import run as run_module
+from errands.evaluation.explain import Cause
 from twins.untrained import save_untrained, ship_untrained
 
 LIST = "pick up the pig, visit box"
@@ -38,7 +39,10 @@ def test_away_from_a_terminal_it_prints_a_short_summary(
 def test_giving_up_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", LIST, "--length-limit", "1"]) == 1
     said = capsys.readouterr().out
-    assert said == "gave up: 0 of 2 instructions in 1 steps, reward -0.10\n"
+    assert said.splitlines() == [
+        "gave up: 0 of 2 instructions in 1 steps, reward -0.10",
+        "Time ran out at 'pick up pig', number 1 of 2, after 1 step at it.",
+    ]
 
 
 def test_same_seed_same_episode(capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,10 +176,26 @@ def test_a_trained_agent_is_the_default_and_tells_what_it_thinks(
     assert first["pointer"] == [1.0, 0.0]
 
 
+@pytest.mark.usefixtures("dynamic_is_shipped")
+def test_one_sentence_says_why_a_trained_agent_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "trace.json"
+    assert main(["run", LIST, "--length-limit", "9", "--json", str(path)]) == 1
+    failure = json.loads(path.read_text())["failure"]
+    assert failure["cause"] in list(Cause)
+    said = capsys.readouterr().out.splitlines()
+    assert said[-3].startswith("gave up: ")
+    assert said[-2] == failure["sentence"]
+    assert said[-2].endswith("wrong decisions." if failure["cause"] == "clock" else "lost.")
+
+
 def test_planners_have_no_thoughts_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
     main(["run", LIST, "--json", "-"])
     record = json.loads(capsys.readouterr().out)
     assert record["agent"] == "near-optimal"
+    assert record["success"]
+    assert record["failure"] is None
     assert "thought" not in record["trace"][0]
 
 

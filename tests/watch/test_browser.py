@@ -120,6 +120,17 @@ def test_a_typed_list_is_carried_out(visit: Callable[..., Page]) -> None:
     assert ink(page, "#map") > 20
 
 
+def test_the_page_says_why_an_episode_failed(visit: Callable[..., Page]) -> None:
+    page = visit(world="grid", agent="me", list="visit cow", seed=3, keys="0" * 250)
+    wait_for_end(page, "Out of steps")
+    why = "Time ran out at 'visit cow', number 1 of 1, after 250 steps at it."
+    expect(page.locator("#why:visible")).to_have_text(why)
+    expect(page.locator("#announce")).to_contain_text(why)
+    page.select_option("#agent", "near-optimal")
+    wait_for_end(page)
+    expect(page.locator("#why")).to_be_hidden()
+
+
 def test_a_wrong_word_shows_the_parsers_message(visit: Callable[..., Page]) -> None:
     page = visit()
     page.fill("#list", "visit the pgi, pick up egg")

@@ -11,6 +11,7 @@ from errands.seeds import TEST_SEEDS
 from errands.watch.episode import FILM_FRAMES, Episode, Replay
 from errands.watch.protocol import LONGEST_LIST, LONGEST_TEXT, MOST_DROPS, Begin, Refused
 from errands.worlds.gym import instruction_worlds, render
+from twins.accounts import Faulty
 from twins.pages import CAST
 
 LISTS = {
@@ -128,6 +129,28 @@ def test_the_shipped_agent_leaves_its_subtask_for_a_dropped_enemy_and_returns_to
         caught = hunt.subtask == "transform enemy" and hunt.reward == pytest.approx(0.9)
         returned += caught and "pig" in after.subtask and np.argmax(after.thought.pointer) == 0
     assert returned >= 8
+
+
+def test_one_sentence_says_why_an_episode_failed() -> None:
+    cast: Any = {"grid": {"hasty": lambda worlds: Faulty(worlds, "hasty")}}
+    begin = Begin("grid", "hasty", list="pick up all pigs, visit cow, visit tree", seed=0)
+    watched = Episode(begin, cast)
+    while watched.advance():
+        assert watched.over or watched.frame(going=True).why == ""
+    frame = watched.frame(going=False)
+    assert frame.outcome == "out of steps"
+    assert frame.why.startswith(
+        "It left 'pick up all pigs' after the first: the pointer moved on with some still to do; "
+    )
+    assert finish(episode()).frame(going=False).why == ""
+
+
+def test_a_person_who_fails_is_told_where() -> None:
+    watched = episode(agent="me", list="visit cow")
+    while not watched.over:
+        watched.act("no op")
+    why = watched.frame(going=False).why
+    assert why == "Time ran out at 'visit cow', number 1 of 1, after 250 steps at it."
 
 
 def test_a_person_acts_and_the_link_repeats_it() -> None:

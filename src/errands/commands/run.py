@@ -23,6 +23,7 @@ from errands.seeds import TEST_SEEDS
 if TYPE_CHECKING:
     from errands.commands.actors import Actor
     from errands.evaluation.episodes import Step
+    from errands.evaluation.explain import Failure
     from errands.worlds.vector import Worlds
 
 MOST_FRAMES = 1000  # a longer film is thinned out: every second frame, every fourth, ...
@@ -35,8 +36,8 @@ class Run:
     Instructions are verbs (visit, pick up, transform, interact with), counts and objects, separated
     by commas, semicolons, lines or "then". In a terminal the world is shown live, with the
     decisions of a trained agent: its pointer, its subtask, and whether it updates them. Without a
-    terminal one line is printed for every finished instruction. The exit code is 0 if all were
-    done, 1 if not, 2 for an error in the command.
+    terminal one line is printed for every finished instruction. If not all were done, one sentence
+    says why. The exit code is 0 if all were done, 1 if not, 2 for an error in the command.
 
     examples
       errands run "pick up the pig, visit the box, transform all cows"
@@ -120,11 +121,13 @@ class Run:
         from rich.live import Live
 
         from errands.commands.screen import scene
+        from errands.evaluation.account import Witnessed
         from errands.evaluation.episodes import watch_episode
+        from errands.evaluation.explain import explain
         from errands.evaluation.film import EpisodeFilm
         from errands.worlds.film import save_gif
 
-        policy = actor.make_policy(worlds)
+        policy = Witnessed(actor.make_policy(worlds))
         console = Console()
         silent = self.quiet or self.json == STANDARD_OUTPUT
         film = EpisodeFilm(worlds, MOST_FRAMES) if self.gif else None
@@ -144,18 +147,20 @@ class Run:
                 steps.append(step)
                 if film:
                     film.add()
-        success = bool(worlds.done[0])
+        failure = explain(policy.witness.accounts(worlds)[0])
         if not silent:
             print(self._summary(worlds, steps, terminal=console.is_terminal))
+            if failure:
+                print(failure.sentence)
         if film and self.gif:
             save_gif(film.frames, self.gif, self.fps)
             if not silent:
                 print(f"wrote {self.gif}")
         if self.json:
-            write_json(self.json, self._record(worlds, actor.name, steps))
+            write_json(self.json, self._record(worlds, actor.name, steps, failure))
             if not silent:
                 print(f"wrote {self.json}")
-        return success
+        return failure is None
 
     def _summary(self, worlds: "Worlds", steps: "list[Step]", *, terminal: bool) -> str:
         """The outcome; where nothing was shown live, also when each instruction was done."""
@@ -175,7 +180,9 @@ class Run:
         lines.append(f"{outcome}: {count} in {len(steps)} steps, reward {reward:.2f}")
         return "\n".join(lines)
 
-    def _record(self, worlds: "Worlds", agent: str, steps: "list[Step]") -> dict[str, Any]:
+    def _record(
+        self, worlds: "Worlds", agent: str, steps: "list[Step]", failure: "Failure | None"
+    ) -> dict[str, Any]:
         from errands.evaluation.episodes import origin
         from errands.worlds.gym import listed
 
@@ -187,7 +194,8 @@ class Run:
             "forgiving": self.forgiving,
             "step_limit": worlds.tasks.step_limit,
             "instructions": words,
-            "success": bool(worlds.done[0]),
+            "success": failure is None,
+            "failure": failure and {"cause": failure.cause, "sentence": failure.sentence},
             "reward": round(sum(step.reward for step in steps), 6),
             "steps": len(steps),
             "completed": steps[-1].progress,

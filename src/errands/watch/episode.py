@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.evaluation.account import Witness
 from errands.evaluation.episodes import (
     Thought,
     action_name,
     describe_thought,
 )
+from errands.evaluation.explain import explain
 from errands.evaluation.film import EpisodeFilm
 from errands.language.instruction import Instruction, InstructionError, parse_instructions
 from errands.language.splits import subtasks
@@ -85,6 +87,8 @@ class Episode:
         self._total = 0.0
         self._thought: Thought | None = None
         self._subtask: Instruction | None = None
+        self._witness = Witness()
+        self._why = ""  # the list was not done, once that is known
         self.log = Log()
         self._drop_planned()
 
@@ -178,9 +182,13 @@ class Episode:
         return dropped
 
     def _take(self, action: int) -> None:
+        self._witness.see(self._worlds, getattr(self._policy, "trace", None))
         self._worlds.step(np.array([action], np.int64))
         self._total += float(self._worlds.rewards[0])
         self.log.actions.append(action)
+        if self.over:
+            failure = explain(self._witness.accounts(self._worlds)[0])
+            self._why = failure.sentence if failure else ""
         self._drop_planned()
 
     def _drop_planned(self) -> None:
@@ -222,6 +230,7 @@ class Episode:
             achieved=int(world["achieved"]),
             event=event,
             outcome=OUTCOMES[int(self._worlds.status[0])],
+            why=self._why,
             subtask=subtask.words(words) if subtask else "",
             subtask_seen=subtask in self._trained,
             thought=self._thought,

@@ -213,6 +213,7 @@ class Frame:
     achieved: int
     event: int  # steps that the event's object stays; 0: there is none
     outcome: str  # "done" or "out of steps" after the end
+    why: str  # a sentence on what went wrong, if it is out of steps
     subtask: str  # what the agent is doing, or should be doing if it does not tell
     subtask_seen: bool  # whether skills are trained on it
     thought: Thought | None  # why a trained agent took its last step

@@ -154,7 +154,7 @@ function begin(recipe, plays = true) {
   wanted = { ...recipe };
   playsNext = plays;
   beginning += 1;
-  byId("outcome").hidden = true;
+  byId("outcome").hidden = byId("why").hidden = true;
   const { world, agent, list, seed } = wanted;
   document.querySelector(`#worlds input[value="${world}"]`).checked = true;
   offerAgents(hello.worlds[world].agents, agent);
@@ -250,8 +250,10 @@ function showPlaying() {
   if (frame.outcome && outcome.hidden) {
     const words = frame.outcome === "done" ? "Done" : "Out of steps";
     outcome.textContent = `${words}: ${frame.step} steps, reward ${frame.total.toFixed(1)}`;
-    announce(outcome.textContent);
+    announce(`${outcome.textContent}. ${frame.why}`);
   }
+  byId("why").textContent = frame.why;
+  byId("why").hidden = !frame.why;
   outcome.dataset.outcome = frame.outcome;
   outcome.hidden = !frame.outcome;
 }
