@@ -15,6 +15,7 @@ import pytest
 from errands import cli, config
 from errands.config import meta_training, skill_training
 from errands.stages.meta import MetaTrainer
+from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.worlds.registration import ENVIRONMENTS
 from errands.worlds.spec import BLOCK, GRID
@@ -219,15 +220,15 @@ def test_every_curve_is_explained() -> None:
     for scenario, teacher in (("inter-extrapolation", "planner"), ("independent", "none")):
         training = skill_training("grid", scenario, "debug", teacher=teacher)
         trainer = SkillTrainer(replace(training, validation_episodes=2))
-        report = trainer.iterate()
+        report = iterate(trainer)
         told |= {f"losses/{name}" for name in report.losses}
         told |= {f"rollout/{name}" for name in report.rollout}
-    told |= {f"validation/{name}" for name in trainer._validate()}
+    told |= {f"validation/{name}" for name in trainer.validate(trainer.phase())}
     meta = MetaTrainer(replace(meta_training("grid", "dynamic", "debug"), validation_episodes=2))
-    report = meta.iterate()
+    report = iterate(meta)
     told |= {f"losses/{name}" for name in report.losses}
     told |= {f"rollout/{name}" for name in report.rollout}
-    told |= {f"validation/{name}" for name in meta._validate(meta.stage()[1])}
+    told |= {f"validation/{name}" for name in meta.validate(meta.phase())}
     assert {name for name in told if f"`{name}`" not in text} == set()
 
 

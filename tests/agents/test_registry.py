@@ -25,6 +25,7 @@ from errands.evaluation.episodes import InstructionTest, agent_named, evaluate_i
 from errands.evaluation.list_figures import length_curves
 from errands.evaluation.list_tables import lists_table
 from errands.stages.meta import MetaTrainer
+from errands.stages.run import iterate
 from errands.watch.choices import hello
 from errands.worlds.planner import PLANNERS
 from test_docs import DOCS, module_at
@@ -93,7 +94,7 @@ def test_a_new_agent_can_be_trained(capsys: pytest.CaptureFixture[str], tmp_path
     assert (fast.network.gate, fast.network.flat) == ("at-termination", False)
     assert {stage.events for stage in fast.stages} == {1.0}  # it cannot interrupt
     trainer = MetaTrainer(tiny_meta(agent="toy"))
-    assert trainer.iterate().losses.keys() == {"policy", "value", "entropy", "analogy"}
+    assert iterate(trainer).losses.keys() == {"policy", "value", "entropy", "analogy"}
 
 
 @pytest.mark.usefixtures("toy")

@@ -12,7 +12,7 @@ from errands import config
 from errands.cli import main
 from errands.commands.train import choose_device
 from errands.learning.checkpoint import PREVIOUS, RESUME
-from errands.stages import journal
+from errands.stages import journal, run
 from errands.stages.skill import SkillTrainer
 from twins.training import ITERATION, LENGTH, tiny
 
@@ -129,18 +129,18 @@ def test_threads_are_those_of_the_network_and_of_the_worlds(threads: None) -> No
 def test_ctrl_c_saves_and_the_same_command_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    iterate = SkillTrainer.iterate
+    iterate = run.iterate
 
     def interrupted(trainer: SkillTrainer) -> Any:
         if trainer.iteration == 2:
             raise KeyboardInterrupt
         return iterate(trainer)
 
-    monkeypatch.setattr(SkillTrainer, "iterate", interrupted)
+    monkeypatch.setattr(run, "iterate", interrupted)
     command = [*TRAIN, "--out", str(tmp_path / "run")]
     assert main(command) == 130
     assert "the same command goes on from here" in " ".join(capsys.readouterr().err.split())
-    monkeypatch.setattr(SkillTrainer, "iterate", iterate)
+    monkeypatch.setattr(run, "iterate", iterate)
     assert main(command) == 0
     assert f"going on from frame {2 * ITERATION:,}" in capsys.readouterr().err
 
@@ -151,7 +151,7 @@ def test_another_run_in_the_same_folder_is_refused(
     assert main([*TRAIN, "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     said = complaint(capsys, "--out", str(tmp_path), "--seed", "1", "--no-analogy")
-    assert f"'{tmp_path}' holds a run with another analogy, seed; choose another --out" in said
+    assert f"'{tmp_path}' contains a run with another analogy, seed; choose another --out" in said
 
 
 def test_damaged_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

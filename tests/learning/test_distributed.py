@@ -19,6 +19,7 @@ from torch import nn
 from errands.config import Stage
 from errands.learning import distributed
 from errands.stages.meta import MetaTrainer
+from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from twins.training import tiny, tiny_meta
 
@@ -47,13 +48,13 @@ folder = pathlib.Path(sys.argv[1])
 taught = tiny(teacher="rl", teachers=Stage(1, 1e-2, 1e-2), teacher_worlds=2)
 for training in (tiny(), taught):
     trainer = SkillTrainer(training)
-    trainer.iterate()
+    iterate(trainer)
     if rank == 0:
         trainer.save(folder)
     torch.distributed.barrier()
     trainer = SkillTrainer(training)
     trainer.resume(folder)
-    trainer.iterate()
+    iterate(trainer)
     tell(trainer)
 teachers = nn.utils.parameters_to_vector(trainer.school.teachers.parameters())
 print(hashlib.sha256(teachers.detach().numpy().tobytes()).hexdigest())
@@ -62,7 +63,7 @@ trainer = MetaTrainer(tiny_meta(agent="flat"))
 write_down(trainer.curriculum)
 write_down(trainer.events)
 for _ in range(2):
-    trainer.iterate()
+    iterate(trainer)
 tell(trainer)
 torch.distributed.destroy_process_group()
 """

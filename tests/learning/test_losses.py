@@ -102,11 +102,13 @@ def test_value_error() -> None:
     assert losses.value_error(values, returns, mask).item() == 2.0
 
 
-def test_entropy() -> None:
+def test_uncertainty() -> None:
     logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1e4, -1e4], [9.0, 1.0, 2.0, 3.0]])
     mask = torch.tensor([True, True, False])
     expected = (math.log(4) + math.log(2)) / 2
-    assert losses.entropy(logits, mask).item() == pytest.approx(expected)
+    assert losses.masked_mean(
+        losses.uncertainty(logits.log_softmax(-1)), mask
+    ).item() == pytest.approx(expected)
 
 
 # Analogies. By hand: subtasks are (0, k, 1), and their embeddings are points of a table.

@@ -9,6 +9,7 @@ import torch
 from errands.agents.load import load_eyes
 from errands.config import EyesTraining, Stage
 from errands.stages.eyes import EyesTrainer
+from errands.stages.run import iterate
 
 SMALL = replace(
     EyesTraining(world="block"),
@@ -24,7 +25,7 @@ def test_eyes_learn_and_are_kept(tmp_path: Path) -> None:
     trainer = EyesTrainer(SMALL)
     reports = []
     while not trainer.finished:
-        reports.append(trainer.iterate())
+        reports.append(iterate(trainer))
     losses = [report.losses["recognition"] for report in reports]
     assert losses[-1] < 0.5 * losses[0]
     validations = [report.validation for report in reports if report.validation]
@@ -39,12 +40,12 @@ def test_eyes_learn_and_are_kept(tmp_path: Path) -> None:
 def test_a_run_resumes_exactly(tmp_path: Path) -> None:
     straight = EyesTrainer(SMALL)
     for _ in range(3):
-        straight.iterate()
+        iterate(straight)
     straight.save(tmp_path)
-    expected = straight.iterate()
+    expected = iterate(straight)
     resumed = EyesTrainer(SMALL)
     assert resumed.resume(tmp_path) == []
-    again = resumed.iterate()
+    again = iterate(resumed)
     assert again.losses == expected.losses
     assert again.frames == expected.frames
     for a, b in zip(straight.model.parameters(), resumed.model.parameters(), strict=True):

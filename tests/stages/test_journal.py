@@ -23,8 +23,9 @@ from errands.learning.checkpoint import PREVIOUS, RESUME
 from errands.learning.rollout import SkillRollout
 from errands.stages import journal
 from errands.stages.journal import CONFIG, LOG, DifferentRun
+from errands.stages.run import train
 from errands.stages.skill import SkillTrainer
-from errands.stages.trainer import Report
+from errands.stages.trainer import IterationReport
 from twins.training import ITERATION, LENGTH, assert_same, tiny
 
 
@@ -35,18 +36,18 @@ def always_due(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "SECONDS_BETWEEN_LINES", 0.0)
 
 
-def ignore(trainer: SkillTrainer, report: Report) -> None:
+def ignore(trainer: SkillTrainer, report: IterationReport) -> None:
     pass
 
 
 def run(
     folder: Path,
     training: SkillTraining | None = None,
-    on_report: Callable[[SkillTrainer, Report], None] = ignore,
+    on_report: Callable[[SkillTrainer, IterationReport], None] = ignore,
 ) -> tuple[SkillTrainer, list[str]]:
     messages: list[str] = []
     wanted = training or tiny()
-    trainer = journal.train(
+    trainer = train(
         lambda: SkillTrainer(wanted),
         wanted,
         folder,
@@ -56,10 +57,10 @@ def run(
     return trainer, messages
 
 
-def stop_after(iterations: int) -> Callable[[SkillTrainer, Report], None]:
+def stop_after(iterations: int) -> Callable[[SkillTrainer, IterationReport], None]:
     """As if Ctrl-C were pressed then."""
 
-    def watch(trainer: SkillTrainer, report: Report) -> None:
+    def watch(trainer: SkillTrainer, report: IterationReport) -> None:
         if trainer.iteration == iterations:
             raise KeyboardInterrupt
 
@@ -97,11 +98,11 @@ def test_the_best_weights_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     successes = iter([0.2, 0.7, 0.7, 0.1, 0.3, 0.2])
     kept: list[torch.Tensor] = []
 
-    def validate(trainer: SkillTrainer) -> dict[str, float]:
+    def validate(trainer: SkillTrainer, phase: Any) -> dict[str, float]:
         kept.append(trainer.average.policy.weight.detach().clone())
         return {"success": next(successes)}
 
-    monkeypatch.setattr(SkillTrainer, "_validate", validate)
+    monkeypatch.setattr(SkillTrainer, "validate", validate)
     trainer, _ = run(tmp_path, tiny(validate_every=ITERATION))
     assert trainer.best == 0.7
     agent = load(tmp_path)

@@ -15,9 +15,8 @@ from errands.agents.meta import MetaController
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.config import MetaTraining, Preset, World, meta_training
 from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
-from errands.learning.meta_rollout import MetaFrames
-from errands.stages import journal
-from errands.stages.meta import MetaTrainer, meta_losses, think_again
+from errands.stages.meta import MetaTrainer
+from errands.stages.run import iterate, train
 from errands.worlds.spec import GRID, MAP_SIZE
 from twins.training import ITERATION, assert_same, everything, tiny_meta
 
@@ -38,7 +37,7 @@ def block_skill(tmp_path_factory: pytest.TempPathFactory) -> str:
 def iterated(training: MetaTraining, iterations: int) -> MetaTrainer:
     trainer = MetaTrainer(training)
     for _ in range(iterations):
-        trainer.iterate()
+        iterate(trainer)
     return trainer
 
 
@@ -50,7 +49,7 @@ class Uninterrupted:
         self.folder = folder
         self.reports, self.states = [], [everything(self.trainer)]
         while not self.trainer.finished:
-            self.reports.append(self.trainer.iterate())
+            self.reports.append(iterate(self.trainer))
             self.trainer.save(folder / str(self.trainer.iteration))
             self.states.append(everything(self.trainer))
 
@@ -70,7 +69,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
     assert resumed.resume(dynamic.folder / str(stop)) == []
     for k in range(stop, min(stop + 2, LENGTH)):
         assert_same_tensors(everything(resumed), dynamic.states[k])
-        assert resumed.iterate().losses == dynamic.reports[k].losses
+        assert iterate(resumed).losses == dynamic.reports[k].losses
     assert_same_tensors(everything(resumed), dynamic.states[k + 1])
 
 
@@ -104,11 +103,11 @@ def test_every_agent_goes_on_exactly(
     stopped = iterated(training, 2)
     stopped.save(tmp_path)
     before = everything(stopped)
-    reports = [stopped.iterate()]
+    reports = [iterate(stopped)]
     resumed = MetaTrainer(training)
     resumed.resume(tmp_path)
     assert_same_tensors(everything(resumed), before)
-    reports.append(resumed.iterate())
+    reports.append(iterate(resumed))
     assert_same(resumed, stopped)
     assert reports[0].losses == reports[1].losses
     assert ("analogy" in reports[0].losses) == (agent != "flat")
@@ -147,7 +146,7 @@ def test_the_skill_is_fixed() -> None:
     trainer = MetaTrainer(tiny_meta())
     assert trainer.skill is not None
     before = {key: value.clone() for key, value in trainer.skill.state_dict().items()}
-    trainer.iterate()
+    iterate(trainer)
     assert not trainer.skill.training
     assert all(torch.equal(before[key], v) for key, v in trainer.skill.state_dict().items())
     optimized = {id(p) for group in trainer.optimizer.param_groups for p in group["params"]}
@@ -160,7 +159,7 @@ def test_without_analogy_there_is_no_such_term() -> None:
 
 
 def iterated_once(training: MetaTraining) -> Any:
-    return MetaTrainer(training).iterate().losses
+    return iterate(MetaTrainer(training)).losses
 
 
 # Worlds of the stages
@@ -197,7 +196,7 @@ def test_success_makes_lists_longer_and_maps_larger_and_stages_change_the_world(
         tasks = worlds.tasks
         told.append((tasks.lengths, tasks.step_limit, worlds.setting.sizes))
         assert worlds.setting.forgiving == (len(told) <= 3 * PATIENCE + 2)
-        names.append(trainer.iterate().stage)
+        names.append(iterate(trainer).stage)
     lessons = [told[k] for k in range(0, 3 * PATIENCE + 1, PATIENCE)]
     limit = GRID.step_limit(4, "train")
     assert lessons == [
@@ -234,15 +233,15 @@ def test_events_come_more_often_until_the_agent_uses_them(tmp_path: Path) -> Non
     assert often(trainer) == pytest.approx(5.0)
     succeed(trainer, 0.5, caught=ENOUGH / 2)
     for _ in range(3 * PATIENCE):
-        trainer.iterate()
-    assert trainer.stage()[0] == 0
+        iterate(trainer)
+    assert trainer.begun == [0]
     assert often(trainer) == pytest.approx(3.0, abs=0.1)
     trainer.save(tmp_path)
     resumed = MetaTrainer(eager)
     resumed.resume(tmp_path)
     assert often(resumed) == often(trainer)
-    while trainer.stage()[0] == 0:
-        trainer.iterate()
+    while trainer.begun == [0]:
+        iterate(trainer)
     assert often(trainer) == pytest.approx(1.0)
 
 
@@ -255,9 +254,9 @@ def often(trainer: MetaTrainer) -> float:
 def test_without_success_lists_stay_short_until_the_stage_is_over() -> None:
     trainer = MetaTrainer(curious())
     succeed(trainer, 0.5)
-    while trainer.stage()[1].curriculum:
+    while trainer.stage.curriculum:
         assert trainer.rollout.worlds.tasks.lengths == (1, 1)
-        trainer.iterate()
+        iterate(trainer)
     assert trainer.rollout.worlds.tasks.lengths == (4, 4)
 
 
@@ -269,20 +268,19 @@ def test_a_stage_may_leave_as_soon_as_the_longest_lists_are_learned(tmp_path: Pa
     trainer = MetaTrainer(eager)
     succeed(trainer, 1.0)
     for _ in range(4 * PATIENCE):
-        assert trainer.stage()[0] == 0
-        trainer.iterate()
+        assert trainer.begun == [0]
+        iterate(trainer)
     assert trainer.begun == [0, trainer.frames]
-    trainer.iterate()
-    trainer.iterate()
+    iterate(trainer)
+    iterate(trainer)
     assert trainer.begun == [0, trainer.frames - 16, trainer.frames]
-    trainer.iterate()
-    k, _, share = trainer.stage()
-    assert k == 2
-    assert share == pytest.approx(8 / (trainer.total_frames - trainer.begun[2]))
+    iterate(trainer)
+    assert trainer.in_last_stage
+    assert trainer.phase().share == pytest.approx(8 / (trainer.total_frames - trainer.begun[2]))
     trainer.save(tmp_path)
     resumed = MetaTrainer(eager)
     resumed.resume(tmp_path)
-    assert resumed.stage() == trainer.stage()
+    assert resumed.phase() == trainer.phase()
     assert resumed.rollout.worlds.tasks == trainer.rollout.worlds.tasks
 
 
@@ -290,7 +288,7 @@ def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
     trainer = MetaTrainer(curious())
     succeed(trainer, 1.0)
     for _ in range(PATIENCE + 1):
-        trainer.iterate()
+        iterate(trainer)
     trainer.save(tmp_path)
     resumed = MetaTrainer(curious())
     assert resumed.rollout.worlds.tasks.lengths == (1, 1)
@@ -305,90 +303,11 @@ def test_lists_of_the_first_episodes_are_as_short_as_the_curriculum_wants() -> N
     assert (trainer.rollout.worlds.mask.sum(axis=1) == 1).all()
 
 
-# The objective
-
-
-@pytest.fixture(scope="module")
-def batches() -> dict[str, tuple[MetaTrainer, MetaFrames]]:
-    told = {}
-    for agent in ("dynamic", "long", "flat"):
-        trainer = MetaTrainer(tiny_meta(agent=agent, steps=6))
-        trainer.meta.eval()
-        for _ in range(3):
-            frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=False)
-        told[agent] = trainer, frames
-    return told
-
-
-@pytest.mark.parametrize("agent", ["dynamic", "long", "flat"])
-def test_thinking_again_of_hard_updates_frame_by_frame_is_the_same_as_step_by_step(
-    batches: dict[str, tuple[MetaTrainer, MetaFrames]], agent: str
-) -> None:
-    trainer, frames = batches[agent]
-    with torch.no_grad():
-        thought = think_again(trainer.meta, frames, soft=False)
-    torch.testing.assert_close(thought.log_probability, frames.log_probabilities)
-    torch.testing.assert_close(thought.value, frames.values)
-    assert thought.pointer.shape == (6, 8, 4)
-
-
-@pytest.mark.parametrize("soft", [True, False])
-def test_terms_of_the_objective_on_the_batch_that_was_just_met(soft: bool) -> None:
-    """Nothing has changed yet, so the policy's ratio is one everywhere."""
-    training = tiny_meta(steps=20)
-    trainer = MetaTrainer(training)
-    meta = trainer.meta.eval()
-    frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=soft)
-    running = frames.running
-    assert not running.all()
-    random = torch.Generator().manual_seed(0)
-    advantages, returns = (torch.randn(running.shape, generator=random) for _ in range(2))
-    stage = replace(training.stages[0], soft=soft, update_penalty=0.3)
-    objective: Any = {"stage": stage, "entropy_weight": 0.5}
-    terms = meta_losses(meta, frames, advantages, returns, training, **objective)
-    thought = think_again(meta, frames, soft=soft)
-    expected = {
-        "policy": -advantages[running].mean(),
-        "value": training.value * (frames.values - returns)[running].square().mean(),
-        "entropy": -0.5 * thought.entropy[running].mean(),
-        "updates": 0.3 * thought.update[running].mean(),
-    }
-    assert terms.keys() == expected.keys()
-    for name, value in expected.items():
-        torch.testing.assert_close(terms[name], value, rtol=1e-4, atol=1e-5)
-    # Where nothing was decided, nothing counts.
-    noise = torch.where(running, 0.0, 99.0)
-    arguments = frames, advantages + noise, returns + noise, training
-    for name, value in meta_losses(meta, *arguments, **objective).items():
-        torch.testing.assert_close(value, terms[name])
-
-
-def test_what_paid_becomes_likelier() -> None:
-    """Actor-critic on one batch, where an advantage is given to one verb."""
-    training = tiny_meta(network=replace(tiny_meta().network, noise=0.0))
-    trainer = MetaTrainer(training)
-    frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=True)
-    verbs = frames.decision.g[..., 0]
-    advantages = torch.where(verbs == 1, 1.0, -1.0)
-
-    def chance() -> float:
-        with torch.no_grad():
-            return think_again(trainer.meta, frames, soft=True).log_probability[verbs == 1].mean()
-
-    before = chance()
-    trainer.set_rate(1e-2)
-    for _ in range(5):
-        objective: Any = {"stage": training.stages[0], "entropy_weight": 0.0}
-        terms = meta_losses(trainer.meta, frames, advantages, frames.values, training, **objective)
-        trainer.minimise({"policy": terms["policy"]})
-    assert chance() > before
-
-
 # Whole runs
 
 
 def run(training: MetaTraining, folder: Path) -> MetaTrainer:
-    return journal.train(
+    return train(
         lambda: MetaTrainer(training),
         training,
         folder,
@@ -420,7 +339,7 @@ def test_what_is_kept_says_how_it_was_validated(tmp_path: Path) -> None:
     training = replace(training, stages=(replace(soft, frames=ITERATION), hard))
     trainer = MetaTrainer(training)
     for is_soft in (True, False):
-        trainer.iterate()
+        iterate(trainer)
         assert trainer.description()["soft"] == is_soft
     description = trainer.description()
     assert (description["kind"], description["skill"]) == ("meta", "grid/skill-independent")

@@ -9,6 +9,7 @@ import torch
 
 from errands.config import SkillTraining, Stage, skill_training
 from errands.learning import curriculum
+from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.stages.teacher import School
 from errands.worlds.spec import GRID
@@ -98,13 +99,13 @@ def test_worlds_are_advised_by_the_teacher_of_their_subtask(training: SkillTrain
 def test_a_run_with_teachers_goes_on(training: SkillTraining, tmp_path: Path) -> None:
     """Stopped once among the teachers and once after them."""
     whole = SkillTrainer(training)
-    stages = [whole.iterate().stage for _ in range(5)]
+    stages = [iterate(whole).stage for _ in range(5)]
     assert stages == ["teachers", "teachers", "distill", "distill", "distill"]
 
     parts = SkillTrainer(training)
     for until in (1, 3, 5):
         while parts.lessons + parts.iteration < until:
-            parts.iterate()
+            iterate(parts)
         parts.save(tmp_path)
         parts = SkillTrainer(training)
         assert parts.resume(tmp_path) == []

@@ -11,6 +11,7 @@ from errands.config import meta_training, skill_training
 from errands.language.analogies import Analogies
 from errands.stages import tasks
 from errands.stages.meta import MetaTrainer
+from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.worlds.spec import BLOCK, GRID
 from errands.worlds.vector import list_tasks, skill_tasks
@@ -75,11 +76,11 @@ def test_a_skill_and_a_meta_controller_learn_in_ones_own_world(tmp_path: Any) ->
     from errands.agents.files import save_agent
 
     trainer = SkillTrainer(skill_training("grid", "independent", "debug"), spec=CELLAR)
-    assert "analogy" in trainer.iterate().losses
+    assert "analogy" in iterate(trainer).losses
     save_agent(tmp_path, trainer.average, trainer.description())
     training = meta_training("grid", "dynamic", "debug", skill=str(tmp_path))
     meta = MetaTrainer(training, spec=CELLAR)
-    assert "analogy" in meta.iterate().losses
+    assert "analogy" in iterate(meta).losses
     assert meta.description()["training"]["world"] == "cellar"
     assert meta._setting().sizes == (6, 6)  # its own smallest
-    assert set(meta._validate(meta.stage()[1])) >= {"success", "caught"}
+    assert set(meta.validate(meta.phase())) >= {"success", "caught"}

@@ -13,6 +13,7 @@ from errands.config import SkillTraining, Stage, World, skill_training
 from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
+from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.worlds.spec import BLOCK
 from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
@@ -42,7 +43,7 @@ RUNS = {
 def iterated(training: SkillTraining, iterations: int) -> SkillTrainer:
     trainer = SkillTrainer(training)
     for _ in range(iterations):
-        trainer.iterate()
+        iterate(trainer)
     return trainer
 
 
@@ -59,7 +60,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
     resumed = SkillTrainer(training)
     assert resumed.resume(tmp_path) == []
     assert_same(resumed, stopped)
-    reports = [resumed.iterate() for _ in range(2)]
+    reports = [iterate(resumed) for _ in range(2)]
     assert_same(resumed, expected)
     assert reports[-1].frames == (stop + 2) * ITERATION
 
@@ -68,7 +69,7 @@ def test_saving_and_validating_change_nothing(tmp_path: Path) -> None:
     plain = iterated(tiny(validate_every=100 * ITERATION), 3)
     watched = SkillTrainer(tiny(validate_every=ITERATION))
     for _ in range(3):
-        assert watched.iterate().validation is not None
+        assert iterate(watched).validation is not None
         watched.save(tmp_path)
     assert_same(watched, plain)
 
@@ -100,7 +101,7 @@ def test_every_other_batch_is_of_lists_where_that_is_wanted() -> None:
             return _plain(*arguments, **options)
 
         rollout.collect = collect  # type: ignore[method-assign]
-    reports = [trainer.iterate() for _ in range(4)]
+    reports = [iterate(trainer) for _ in range(4)]
     assert stepped == ["subtasks", "lists"] * 2
     validations = [report.validation for report in reports if report.validation]
     assert all(0.0 <= said["lists"] <= 1.0 for said in validations)
@@ -130,7 +131,7 @@ def test_stages_follow_one_another_and_rates_fall() -> None:
     trainer = SkillTrainer(tiny())
     reports = []
     while not trainer.finished:
-        reports.append(trainer.iterate())
+        reports.append(iterate(trainer))
         assert trainer.optimizer.param_groups[0]["lr"] == reports[-1].learning_rate
     assert [report.stage for report in reports] == ["distill"] * 3 + ["finetune"] * 3
     assert [report.frames for report in reports] == [k * ITERATION for k in range(1, LENGTH + 1)]
@@ -146,12 +147,12 @@ def test_stages_follow_one_another_and_rates_fall() -> None:
 
 def test_the_last_iteration_is_validated_whatever_the_interval() -> None:
     trainer = SkillTrainer(tiny(validate_every=5 * ITERATION))
-    looked = [trainer.iterate().validation is not None for _ in range(LENGTH)]
+    looked = [iterate(trainer).validation is not None for _ in range(LENGTH)]
     assert looked == [False, False, False, False, True, True]
 
 
 def test_without_analogy_there_is_no_such_term() -> None:
-    assert "analogy" not in SkillTrainer(tiny(analogy=False)).iterate().losses
+    assert "analogy" not in iterate(SkillTrainer(tiny(analogy=False))).losses
 
 
 @pytest.mark.parametrize("world", ["grid", "block"])
@@ -185,7 +186,7 @@ def test_what_is_validated_and_shipped_is_a_running_mean() -> None:
     trainer = SkillTrainer(tiny(minibatch=8, averaging=0.6))
     mean = torch.zeros(())
     for decay in (0.0, 0.5, 0.6, 0.6):
-        trainer.iterate()
+        iterate(trainer)
         mean = decay * mean + (1 - decay) * weights_of(trainer.skill)
         torch.testing.assert_close(weights_of(trainer.average), mean, rtol=1e-4, atol=1e-6)
     plain = iterated(tiny(averaging=0.0), 2)
@@ -212,7 +213,7 @@ def similarity(trainer: SkillTrainer) -> float:
 def test_distillation_lowers_kl_and_analogies_lower_their_loss() -> None:
     trainer = SkillTrainer(skill_training("grid", "independent", "debug"))
     before = similarity(trainer)
-    divergences = [trainer.iterate().losses["kl"] for _ in range(25)]
+    divergences = [iterate(trainer).losses["kl"] for _ in range(25)]
     first, last = np.mean(divergences[:5]), np.mean(divergences[-5:])
     assert last < 0.8 * first
     assert similarity(trainer) < 0.9 * before
@@ -222,5 +223,5 @@ def test_without_the_objective_analogies_do_not_come_by_themselves() -> None:
     trainer = SkillTrainer(skill_training("grid", "independent", "debug", analogy=False))
     before = similarity(trainer)
     for _ in range(5):
-        trainer.iterate()
+        iterate(trainer)
     assert similarity(trainer) > 0.98 * before

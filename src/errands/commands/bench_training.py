@@ -74,7 +74,7 @@ class BenchTraining:
             )
         return 0
 
-    def _loops(self) -> "tuple[Trainer, Callable[[], int]]":
+    def _loops(self) -> "tuple[Trainer[Any, Any], Callable[[], int]]":
         """A trainer, and a function that takes its network over a ready batch."""
         from errands.agents.registry import FAVOURITE
         from errands.config import meta_training, skill_training
@@ -91,9 +91,11 @@ class BenchTraining:
         return meta, _networks_only(meta)
 
 
-def _iterate(trainer: "Trainer") -> int:
+def _iterate(trainer: "Trainer[Any, Any]") -> int:
+    from errands.stages.run import iterate
+
     before = trainer.frames
-    trainer.iterate()
+    iterate(trainer)
     return trainer.frames - before
 
 
@@ -101,18 +103,20 @@ def _network_only(trainer: "SkillTrainer") -> Callable[[], int]:
     """A function that takes a ready batch forward and backward, in the loop's own minibatches."""
     import torch
 
-    from errands.stages.distill import distillation_losses
+    from errands.learning.advantages import Credit
 
     training = trainer.training
     frames, _ = trainer.rollout.collect(trainer.skill, trainer.sampling, teacher=True)
     groups = torch.split(torch.arange(training.worlds), training.minibatch)
-    parts = [frames.worlds(group) for group in groups]
+    credit = Credit(frames.values, frames.values)
+    parts = [(frames.worlds(group), credit.worlds(group)) for group in groups]
+    phase = trainer.phase()
 
     def advance() -> int:
-        for part in parts:
+        for part, its_credit in parts:
             trainer.skill.zero_grad(set_to_none=True)
-            losses = distillation_losses(trainer.skill, part, training)
-            torch.autograd.backward(torch.stack(list(losses.values())).sum())
+            terms = trainer.objective(part, its_credit, phase)
+            torch.autograd.backward(torch.stack(list(terms.values())).sum())
         return training.frames_per_iteration
 
     return advance
@@ -126,16 +130,17 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
     import torch
 
     from errands.agents.meta import Decision, MetaInput, MetaState
-    from errands.stages.meta import meta_losses
+    from errands.learning.advantages import Credit
 
     training, meta, skill = trainer.training, trainer.meta, trainer.skill
     assert skill is not None
     memory = skill.initial_memory(training.worlds)
-    _, stage, _ = trainer.stage()
-    soft = stage.soft
+    phase = trainer.phase()
+    soft = phase.stage.soft
     frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=soft)
     groups = torch.split(torch.arange(training.worlds), training.minibatch)
-    parts = [(frames.worlds(group), frames.values[:, group]) for group in groups]
+    credit = Credit(frames.values, frames.values)
+    parts = [(frames.worlds(group), credit.worlds(group)) for group in groups]
 
     @torch.no_grad()
     def act() -> None:
@@ -153,11 +158,9 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
         act()
         meta.train()
         for _ in range(training.epochs):
-            for part, values in parts:
+            for part, its_credit in parts:
                 meta.zero_grad(set_to_none=True)
-                terms = meta_losses(
-                    meta, part, values, values, training, stage=stage, entropy_weight=0.01
-                )
+                terms = trainer.objective(part, its_credit, phase)
                 torch.autograd.backward(torch.stack(list(terms.values())).sum())
         return training.frames_per_iteration
 

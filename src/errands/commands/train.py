@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -13,7 +13,7 @@ from errands.commands.problem import Problem, check_range
 
 if TYPE_CHECKING:
     from errands.config import MetaTraining, Training
-    from errands.stages.trainer import Report, Trainer
+    from errands.stages.trainer import IterationReport, Trainer
 
     AgentName = str
 else:
@@ -133,11 +133,11 @@ class TrainEyes(_Run):
         return 0
 
 
-def _tell_eyes(report: "Report") -> str:
+def _tell_eyes(report: "IterationReport") -> str:
     return f"named rightly {report.rollout['success']:.1%}"
 
 
-def _tell_skill(report: "Report") -> str:
+def _tell_skill(report: "IterationReport") -> str:
     rollout = report.rollout
     return (
         f"success {rollout['success']:.1%}  "
@@ -190,7 +190,7 @@ class TrainMeta(_Run):
         return 0
 
 
-def _tell_meta(report: "Report") -> str:
+def _tell_meta(report: "IterationReport") -> str:
     rollout = report.rollout
     return (
         f"lists of {rollout['longest']:.0f}: success {rollout['success']:.1%}  "
@@ -234,9 +234,9 @@ def choose_device(device: str, threads: int) -> None:
 
 def run_training(
     training: "Training",
-    make_trainer: "Callable[[], Trainer]",
+    make_trainer: "Callable[[], Trainer[Any, Any]]",
     out: Path,
-    tell: "Callable[[Report], str]",
+    tell: "Callable[[IterationReport], str]",
 ) -> None:
     """Train with a progress bar, or with a line at each validation where there is no terminal.
 
@@ -246,7 +246,8 @@ def run_training(
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from errands.files import DamagedFile
-    from errands.stages.journal import DifferentRun, train
+    from errands.stages.journal import DifferentRun
+    from errands.stages.run import train
 
     is_first = os.environ.get("RANK", "0") == "0"  # torchrun: one process tells for all
     console = Console(stderr=True, quiet=not is_first)
@@ -266,7 +267,7 @@ def run_training(
     def say(text: str) -> None:  # folders may hold what looks like markup
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def show(trainer: "Trainer", report: "Report") -> None:
+    def show(trainer: "Trainer[Any, Any]", report: "IterationReport") -> None:
         nonlocal last_validation
         bar.live.transient = False
         if report.validation:

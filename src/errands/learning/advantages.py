@@ -1,13 +1,13 @@
 """Generalised advantage estimation (Schulman et al., 2016; paper, appendix D)."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 
-class Steps(Protocol):
-    """What advantages are computed from: tensors (T, B) of what was met, step by step."""
+class RewardedFrames(Protocol):
+    """What advantages are computed from: tensors (T, B)."""
 
     @property
     def rewards(self) -> Tensor: ...
@@ -23,10 +23,22 @@ class Steps(Protocol):
     def running(self) -> Tensor: ...
 
 
-def advantages_and_returns(
-    frames: Steps, *, discount: float, trace: float
-) -> tuple[Tensor, Tensor]:
-    """Of a whole batch: advantages scaled to unit variance, and what the critic should say."""
+class Credit(NamedTuple):
+    """What each decision of a batch was worth, (T, B) each."""
+
+    advantages: Tensor  # scaled to zero mean and unit variance, for the policy
+    returns: Tensor  # what the critic should have said
+
+    def worlds(self, index: Tensor) -> "Credit":
+        """The same steps of some of the worlds."""
+        return Credit(self.advantages[:, index], self.returns[:, index])
+
+    def to(self, device: torch.device) -> "Credit":
+        return Credit(self.advantages.to(device), self.returns.to(device))
+
+
+def credit_by_step(frames: RewardedFrames, *, discount: float, trace: float) -> Credit:
+    """The credit of a whole batch, scaled over all frames in which something was decided."""
     advantages = generalised_advantages(
         frames.rewards,
         frames.values,
@@ -38,7 +50,7 @@ def advantages_and_returns(
     )
     decided = advantages[frames.running]
     scaled = (advantages - decided.mean()) / (decided.std() + 1e-8)
-    return scaled, advantages + frames.values
+    return Credit(scaled, advantages + frames.values)
 
 
 def generalised_advantages(

@@ -47,10 +47,6 @@ def uncertainty(log_probabilities: Tensor) -> Tensor:
     return -(log_probabilities.exp() * log_probabilities).sum(dim=-1)
 
 
-def entropy(logits: Tensor, mask: Tensor) -> Tensor:
-    return masked_mean(uncertainty(F.log_softmax(logits, dim=-1)), mask)
-
-
 @dataclass(frozen=True)
 class AnalogyWeights:
     """xi, rho1 and rho2 are never given in the papers; thresholds are (tau_dis = tau_diff = 3)."""

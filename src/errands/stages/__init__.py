@@ -1,1 +1,1 @@
-"""The pipeline, in order: teacher, distill, finetune (skill), meta."""
+"""The pipeline: what is trained (teacher, skill, meta), and a run (run, trainer, journal)."""

@@ -4,9 +4,9 @@ Plain supervised learning on views of random maps. The labels come from the worl
 termination signal do; at run time the recogniser sees pictures alone.
 """
 
-import time
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -14,10 +14,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from errands.agents.mapping import Recogniser
-from errands.config import EyesTraining
+from errands.config import EyesTraining, Stage
 from errands.learning import distributed
+from errands.learning.advantages import Credit
+from errands.learning.objectives import Terms
 from errands.seeds import VALIDATION_SEEDS
-from errands.stages.trainer import Report, Trainer, mean_terms
+from errands.stages.trainer import Phase, Trainer
 from errands.worlds.scenes import HIDDEN, NOTHING_THERE, UNCLEAR, Scenes, Views
 from errands.worlds.spec import WORLDS, WorldSpec
 
@@ -43,7 +45,22 @@ class NoCurriculum:
         assert not facts
 
 
-class EyesTrainer(Trainer):
+class LabelledViews(NamedTuple):
+    """What a batch teaches."""
+
+    images: Tensor  # (B, ...)
+    pitch: Tensor  # (B,)
+    labels: Tensor  # (B, cells)
+
+    @classmethod
+    def of(cls, views: Views) -> "LabelledViews":
+        return cls(*map(torch.from_numpy, views))
+
+    def worlds(self, index: Tensor) -> "LabelledViews":
+        return LabelledViews(*(item[index] for item in self))
+
+
+class EyesTrainer(Trainer[LabelledViews, Stage]):
     """Everything that changes while eyes learn."""
 
     training: EyesTraining
@@ -58,44 +75,50 @@ class EyesTrainer(Trainer):
         super().__init__(training, Recogniser(network, len(self.spec.objects)), device, None)
         self.scenes = Scenes(self.spec, network.ahead, network.aside)
         self.rollout, self.curriculum = NoRollout(), NoCurriculum()
-        self.unseen = self.scenes.draw(
-            training.validation_episodes, np.random.default_rng(VALIDATION_SEEDS)
-        )
+        random = np.random.default_rng(VALIDATION_SEEDS)
+        self.unseen = LabelledViews.of(self.scenes.draw(training.validation_episodes, random))
+        self._right = self._shown = 0  # cells of the batch so far
 
     @property
     def total_frames(self) -> int:
         return self.training.recognise.frames
 
-    def iterate(self) -> Report:
-        start = time.perf_counter()
-        rate = self.training.recognise.rate(self.frames / self.total_frames)
-        self.set_rate(rate)
-        views = self.scenes.draw(self.training.frames_per_iteration, self.shuffling)
-        steps, right, shown = [], 0, 0
-        for part in torch.split(torch.arange(len(views.images)), self.training.minibatch):
-            named, labels = self._name(cast(Recogniser, self.model), views, part)
-            loss = F.cross_entropy(named.flatten(0, 1), labels.flatten(), ignore_index=UNCLEAR)
-            steps.append(self.minimise({"recognition": loss}))
-            visible = labels > HIDDEN
-            right += int((named.argmax(dim=2) == labels)[visible].sum())
-            shown += int(visible.sum())
-        self.iteration += 1
-        validation = self._validate() if self.is_time_to_validate() else None
-        self.seconds += time.perf_counter() - start
-        rollout = {"success": distributed.mean(right / max(shown, 1))}
-        return Report("eyes", self.frames, rollout, mean_terms(steps), rate, validation)
+    def phase(self) -> Phase[Stage]:
+        return Phase("eyes", self.training.recognise, self.frames / self.total_frames)
 
-    def _name(self, eyes: Recogniser, views: Views, part: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (B, cells, classes) and labels (B, cells) of some of the views."""
-        images, pitch, labels = (torch.from_numpy(item)[part].to(self.device) for item in views)
+    def collect(self, phase: Phase[Stage]) -> tuple[LabelledViews, dict[str, float]]:
+        self._right = self._shown = 0
+        views = self.scenes.draw(self.training.frames_per_iteration, self.shuffling)
+        return LabelledViews.of(views), {}
+
+    def minibatches(self) -> Iterator[Tensor]:
+        """In the order in which they were drawn, which is random already."""
+        every = torch.arange(self.training.frames_per_iteration)
+        yield from torch.split(every, self.training.minibatch)
+
+    def objective(self, frames: LabelledViews, credit: Credit | None, phase: Phase[Stage]) -> Terms:
+        """Cross-entropy of the cells that are shown, or hidden for certain."""
+        named, labels = self._name(cast(Recogniser, self.model), frames)
+        visible = labels > HIDDEN
+        self._right += int((named.argmax(dim=2) == labels)[visible].sum())
+        self._shown += int(visible.sum())
+        loss = F.cross_entropy(named.flatten(0, 1), labels.flatten(), ignore_index=UNCLEAR)
+        return {"recognition": loss}
+
+    def move_on(self, figures: Mapping[str, float]) -> dict[str, float]:
+        return {"success": distributed.mean(self._right / max(self._shown, 1))}
+
+    def _name(self, eyes: Recogniser, views: LabelledViews) -> tuple[Tensor, Tensor]:
+        """Logits (B, cells, classes) and labels (B, cells)."""
+        images, pitch, labels = (item.to(self.device) for item in views)
         return eyes(images, pitch), labels
 
     @torch.no_grad()
-    def _validate(self) -> dict[str, float]:
+    def validate(self, phase: Phase[Stage]) -> dict[str, float]:
         """Share of the cells shown that are named rightly, and of all objects, close and far."""
         named, labels = [], []
         for part in torch.split(torch.arange(len(self.unseen.images)), self.training.minibatch):
-            logits, truth = self._name(self.average, self.unseen, part)
+            logits, truth = self._name(self.average, self.unseen.worlds(part))
             named.append(logits.argmax(dim=2))
             labels.append(truth)
         right, truth = torch.cat(named) == torch.cat(labels), torch.cat(labels)

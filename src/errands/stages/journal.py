@@ -1,23 +1,18 @@
 """A training run's folder: its configuration, its log, its checkpoints and its best weights.
 
-config.json                  what was asked for; the same command again goes on from here
+config.json                  what was asked for; the same command again resumes the run
 log.jsonl                    a line every few seconds: frames, seconds, losses, success
 weights.safetensors          the best weights so far, by success on the validation split
 agent.json                   what rebuilds the model around them
-resume.safetensors           everything that is needed to go on exactly, and the one before it
+resume.safetensors           everything that is needed to resume exactly, and the one before it
 events.out.tfevents...       the same curves for TensorBoard
 """
 
 import json
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
 
@@ -25,7 +20,7 @@ from errands.agents.formats import lift_training
 from errands.config import Training
 from errands.files import write_atomically
 from errands.learning import checkpoint, distributed
-from errands.stages.trainer import Report, Trainer
+from errands.stages.trainer import IterationReport, Trainer
 
 CONFIG, LOG = "config.json", "log.jsonl"
 SECONDS_BETWEEN_CHECKPOINTS = 45.0
@@ -33,88 +28,31 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class DifferentRun(Exception):
-    """The folder holds a run with another configuration."""
-
-
-T = TypeVar("T", bound=Trainer)
-
-
-def train(
-    make_trainer: Callable[[], T],
-    training: Training,
-    folder: Path,
-    *,
-    on_report: Callable[[T, Report], None],
-    on_message: Callable[[str], None],
-) -> T:
-    """Begin or go on with a run. Ctrl-C ends and saves the iteration before it is passed on."""
-    distributed.join()
-    is_first = distributed.rank() == 0  # of several processes, one alone writes
-    if is_first:
-        _claim(folder, training)
-    trainer = make_trainer()
-    for complaint in trainer.resume(folder):
-        on_message(f"{complaint}; going on from the previous checkpoint")
-    if trainer.frames:
-        on_message(f"going on from frame {trainer.frames:,}")
-    if is_first:
-        _forget_lines_after(folder / LOG, trainer.frames)
-    journal = Journal(folder, trainer)
-    between = True  # iterations: half of one could not go on exactly, so it is never saved
-    try:
-        with _interrupts_wait() as interrupted:
-            while not trainer.finished:
-                between = False
-                report = trainer.iterate()
-                between = True
-                journal.note(report)
-                on_report(trainer, report)
-                if interrupted:
-                    raise KeyboardInterrupt
-    finally:
-        journal.close(save=between)
-    return trainer
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[list[int]]:
-    """Let the first Ctrl-C only be noted; a second one interrupts at once."""
-    interrupted: list[int] = []
-    usual = signal.getsignal(signal.SIGINT)
-    in_charge = threading.current_thread() is threading.main_thread() and callable(usual)
-
-    def note(number: int, _: FrameType | None) -> None:
-        interrupted.append(number)
-        signal.signal(signal.SIGINT, usual)
-
-    if in_charge:
-        signal.signal(signal.SIGINT, note)
-    try:
-        yield interrupted
-    finally:
-        if in_charge:
-            signal.signal(signal.SIGINT, usual)
+    """The folder contains a run with another configuration."""
 
 
 class Journal:
-    """Writes what a run should leave behind, each thing when it is due."""
+    """Writes what a run leaves behind, each thing when it is due."""
 
-    def __init__(self, folder: Path, trainer: Trainer) -> None:
+    def __init__(self, folder: Path, trainer: Trainer[Any, Any]) -> None:
         self._folder = folder
         self._trainer = trainer
-        self._is_first = distributed.rank() == 0
-        # TensorBoard, too, forgets what was written after the checkpoint that the run goes on from.
-        forgotten = trainer.frames + 1
-        self._board = SummaryWriter(str(folder), purge_step=forgotten) if self._is_first else None
+        self._is_first = distributed.rank() == 0  # of several processes, only one writes
+        self._board: SummaryWriter | None = None
+        if self._is_first:
+            # Log and TensorBoard forget what was written after the checkpoint that is resumed.
+            _forget_lines_after(folder / LOG, trainer.frames)
+            self._board = SummaryWriter(str(folder), purge_step=trainer.frames + 1)
         self._saved_at = self._written_at = time.monotonic()
         self._saved_frames = trainer.frames
 
-    def note(self, report: Report) -> None:
+    def write(self, report: IterationReport) -> None:
+        """Whatever is due after an iteration."""
         if not self._is_first:
             return
         now = time.monotonic()
-        if report.validation and report.validation["success"] >= self._trainer.best:
-            self._trainer.best = report.validation["success"]
+        if report.is_best:
+            assert report.validation is not None
             self._trainer.save_agent(self._folder, report.validation)
         if report.validation or now - self._written_at >= SECONDS_BETWEEN_LINES:
             self._write_line(report)
@@ -135,7 +73,7 @@ class Journal:
             self._saved_frames = self._trainer.frames
         self._saved_at = time.monotonic()
 
-    def _write_line(self, report: Report) -> None:
+    def _write_line(self, report: IterationReport) -> None:
         line: dict[str, Any] = {
             "stage": report.stage,
             "frames": report.frames,
@@ -154,8 +92,10 @@ class Journal:
                 self._board.add_scalar(f"{group}/{name}", value, report.frames)
 
 
-def _claim(folder: Path, training: Training) -> None:
+def claim(folder: Path, training: Training) -> None:
     """Make the folder this run's, or make sure that it already is."""
+    if distributed.rank() > 0:
+        return
     wanted = json.loads(json.dumps(asdict(training)))
     path = folder / CONFIG
     if not path.exists():
@@ -168,12 +108,12 @@ def _claim(folder: Path, training: Training) -> None:
     if found != wanted:
         changed = [key for key in wanted | found if found.get(key) != wanted.get(key)]
         raise DifferentRun(
-            f"'{folder}' holds a run with another {', '.join(changed)}; choose another --out"
+            f"'{folder}' contains a run with another {', '.join(changed)}; choose another --out"
         )
 
 
 def _forget_lines_after(path: Path, frames: int) -> None:
-    """Drop log lines that a run wrote after the checkpoint it now goes on from."""
+    """Drop log lines that were written after the checkpoint that is resumed."""
     if not path.exists():
         return
     kept = []

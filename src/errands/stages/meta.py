@@ -1,7 +1,6 @@
-"""Learning to execute lists: soft and forgiving, soft, hard, as one run that can stop and go on."""
+"""Training a meta controller to execute lists, with a skill that stays as it is."""
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -12,74 +11,23 @@ from torch import Tensor
 from errands.agents.files import save_agent
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.load import OWN_SKILL, load_skill, shipped_agents
-from errands.agents.meta import Decision, MetaController, MetaInput, MetaState, Thought
+from errands.agents.meta import MetaController
 from errands.config import MetaStage, MetaTraining
 from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
-from errands.learning import distributed, losses
-from errands.learning.advantages import advantages_and_returns
+from errands.learning import distributed, objectives
+from errands.learning.advantages import Credit, credit_by_step
 from errands.learning.curriculum import EventCurriculum, ListCurriculum, smallest_size
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
+from errands.learning.objectives import Terms
 from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages import tasks
-from errands.stages.trainer import Report, Trainer, mean_terms
+from errands.stages.trainer import Phase, Trainer
 from errands.worlds.spec import WORLDS, Setting, WorldSpec
 from errands.worlds.vector import TaskSource, Worlds
 
 
-def meta_losses(
-    meta: MetaController,
-    frames: MetaFrames,
-    advantages: Tensor,
-    returns: Tensor,
-    training: MetaTraining,
-    *,
-    stage: MetaStage,
-    entropy_weight: float,
-) -> dict[str, Tensor]:
-    """Actor-critic (eq. 8), in the clipped form that serves several updates."""
-    thought = think_again(meta, frames, soft=stage.soft)
-    running = frames.running
-    terms = {
-        "policy": losses.policy_gradient(
-            thought.log_probability, frames.log_probabilities, advantages, running, training.clip
-        ),
-        "value": training.value * losses.value_error(thought.value, returns, running),
-        "entropy": -entropy_weight * losses.masked_mean(thought.entropy, running),
-    }
-    if meta.network.gate == "learned":
-        free = running & ~frames.given.finished if meta.network.ends_open else running
-        terms["updates"] = stage.update_penalty * losses.masked_mean(thought.update, free)
-    return terms
-
-
-def think_again(meta: MetaController, frames: MetaFrames, *, soft: bool) -> Thought:
-    """What the meta controller thinks now of the decisions it took: (T, B, ...).
-
-    Soft updates and an LSTM are differentiated through time. Hard updates without one carry nothing
-    on that a gradient could pass through but h_(t-1), which the gate alone reads: there every frame
-    stands for itself, and all of them are one batch.
-    """
-    times, worlds = frames.running.shape
-    if soft or meta.recurrent:
-        thoughts = []
-        state = MetaState(*(item[0] for item in frames.before))
-        for t in range(times):
-            given = MetaInput(*(item[t] for item in frames.given))
-            decided = Decision(*(item[t] for item in frames.decision))
-            thought, state = meta.step(given, state, soft=soft, decided=decided)
-            thoughts.append(thought)
-        parts = [torch.stack(items) for items in zip(*(t[1:] for t in thoughts), strict=True)]
-        return Thought(frames.decision, *parts)
-    given = MetaInput(*(item.flatten(0, 1) for item in frames.given))
-    decided = Decision(*(item.flatten(0, 1) for item in frames.decision))
-    before = MetaState(*(item.flatten(0, 1) for item in frames.before))
-    thought, _ = meta.step(given, before, soft=False, decided=decided)
-    parts = [item.view(times, worlds, *item.shape[1:]) for item in thought[1:]]
-    return Thought(frames.decision, *parts)
-
-
-class MetaTrainer(Trainer):
+class MetaTrainer(Trainer[MetaFrames, MetaStage]):
     """Everything that changes while an agent learns to execute lists."""
 
     training: MetaTraining
@@ -119,64 +67,82 @@ class MetaTrainer(Trainer):
     def total_frames(self) -> int:
         return sum(stage.frames for stage in self.training.stages)
 
-    def stage(self) -> tuple[int, MetaStage, float]:
-        """The stage that the next iteration belongs to, and how much of it is over."""
-        k = len(self.begun) - 1
-        stage, is_last = self.training.stages[k], k == len(self.training.stages) - 1
-        length = self.total_frames - self.begun[k] if is_last else stage.frames
-        return k, stage, min((self.frames - self.begun[k]) / length, 1.0)
+    @property
+    def stage(self) -> MetaStage:
+        """The stage that the next iteration belongs to."""
+        return self.training.stages[len(self.begun) - 1]
 
-    def _next_stage(self) -> bool:
-        """Go on to the next stage if it is time: frames are used up, or all lists are learned."""
-        k, stage, share = self.stage()
-        if k == len(self.training.stages) - 1:
-            return False
-        if share < 1.0 and not (stage.leaves_early and self.curriculum.mastered):
-            return False
-        self.begun.append(self.frames)
-        return True
+    @property
+    def in_last_stage(self) -> bool:
+        return len(self.begun) == len(self.training.stages)
 
     def _tasks(self) -> TaskSource:
-        """Training lists of the length that is due. Short ones get less time."""
-        _, stage, _ = self.stage()
+        """Training lists of the length that is due. Short ones get fewer steps."""
         longest = self.training.longest
-        lengths = self.curriculum.lengths if stage.curriculum else (longest, longest)
+        lengths = self.curriculum.lengths if self.stage.curriculum else (longest, longest)
         steps = self.training.patience * self.spec.step_limit(longest, "train")
         limit = int(steps * (1 + lengths[1])) // (1 + longest)
         return tasks.lists(self.spec, "train", lengths, step_limit=limit)
 
     def _setting(self) -> Setting:
         """The world of the stage. Maps grow together with the lists."""
-        _, stage, _ = self.stage()
-        setting = self.spec.forgiving if stage.forgiving else self.spec.lists
-        if not stage.curriculum:
+        setting = self.spec.forgiving if self.stage.forgiving else self.spec.lists
+        if not self.stage.curriculum:
             return setting
         smallest = smallest_size(setting)
         largest = smallest + round(self.curriculum.growth * (setting.sizes[1] - smallest))
         return replace(setting, sizes=(smallest, largest))
 
-    def iterate(self) -> Report:
-        """Collect one batch and learn from it."""
-        start = time.perf_counter()
-        _, stage, share = self.stage()
-        rate = stage.rate(share)
-        self.set_rate(rate)
-        self.soft = stage.soft
-        self.meta.eval()
-        frames, statistics = self.rollout.collect(self.hierarchy, self.sampling, soft=stage.soft)
-        self.meta.train()
-        steps = list(self._updates(frames, stage, share))
-        self.iteration += 1
-        longer = stage.curriculum and self.curriculum.learn(distributed.mean(statistics.success))
+    def phase(self) -> Phase[MetaStage]:
+        stage, begun = self.stage, self.begun[-1]
+        name = ("soft" if stage.soft else "hard") + (", forgiving" if stage.forgiving else "")
+        length = self.total_frames - begun if self.in_last_stage else stage.frames
+        return Phase(name, stage, min((self.frames - begun) / length, 1.0))
+
+    def collect(self, phase: Phase[MetaStage]) -> tuple[MetaFrames, dict[str, float]]:
+        self.soft = phase.stage.soft
+        frames, statistics = self.rollout.collect(self.hierarchy, self.sampling, soft=self.soft)
+        return frames, asdict(statistics)
+
+    def credit(self, frames: MetaFrames, phase: Phase[MetaStage]) -> Credit:
+        return credit_by_step(frames, discount=self.training.discount, trace=self.training.trace)
+
+    def objective(
+        self, frames: MetaFrames, credit: Credit | None, phase: Phase[MetaStage]
+    ) -> Terms:
+        assert credit is not None
+        return objectives.meta_actor_critic(
+            self.meta,
+            frames,
+            credit,
+            soft=phase.stage.soft,
+            eta=phase.stage.update_penalty,
+            clip=self.training.clip,
+            value_weight=self.training.value,
+            entropy_weight=phase.entropy_weight,
+        )
+
+    def embedding(self) -> Callable[[Tensor], Tensor] | None:
+        return None if self.training.network.flat else self.meta.embedding
+
+    def move_on(self, figures: Mapping[str, float]) -> dict[str, float]:
+        success, caught = (distributed.mean(figures[name]) for name in ("success", "caught"))
+        longer = self.stage.curriculum and self.curriculum.learn(success)
         if self._next_stage() or longer:
             self._change_worlds()
-        self.events.learn(distributed.mean(statistics.caught))
+        self.events.learn(caught)
         self._change_events()
-        validation = self._validate(stage) if self.is_time_to_validate() else None
-        self.seconds += time.perf_counter() - start
-        name = ("soft" if stage.soft else "hard") + (", forgiving" if stage.forgiving else "")
-        told = asdict(statistics) | {"longest": self.curriculum.reached}
-        return Report(name, self.frames, told, mean_terms(steps), rate, validation)
+        return {"longest": self.curriculum.reached}
+
+    def _next_stage(self) -> bool:
+        """Begin the next stage if this one's frames are used up, or all its lists are learned."""
+        if self.in_last_stage:
+            return False
+        mastered = self.stage.leaves_early and self.curriculum.mastered
+        if self.phase().share < 1.0 and not mastered:
+            return False
+        self.begun.append(self.frames)
+        return True
 
     def _change_worlds(self) -> None:
         """Give the worlds what the stage asks for, beginning with their next episodes."""
@@ -188,38 +154,10 @@ class MetaTrainer(Trainer):
     def _change_events(self) -> None:
         """Let events happen as often as the agent needs them to."""
         if self.spec.event is not None:
-            _, stage, _ = self.stage()
-            chance = self.spec.event.probability * self.events.times(stage.events)
+            chance = self.spec.event.probability * self.events.times(self.stage.events)
             self.rollout.worlds.rules["event_probability"] = chance
 
-    def _updates(
-        self, frames: MetaFrames, stage: MetaStage, share: float
-    ) -> Iterator[dict[str, float]]:
-        """One step of the optimizer for each group of worlds, `epochs` times over."""
-        training = self.training
-        advantages, returns = advantages_and_returns(
-            frames, discount=training.discount, trace=training.trace
-        )
-        for _ in range(training.epochs):
-            order = torch.from_numpy(self.shuffling.permutation(training.worlds))
-            for group in torch.split(order.to(self.device), training.minibatch):
-                terms = meta_losses(
-                    self.meta,
-                    frames.worlds(group),
-                    advantages[:, group],
-                    returns[:, group],
-                    training,
-                    stage=stage,
-                    entropy_weight=stage.entropy_weight(share),
-                )
-                if self.analogy and not training.network.flat:
-                    terms["analogy"] = self.analogy(
-                        self.meta.embedding, self.shuffling, self.device
-                    )
-                yield self.minimise(terms)
-
-    def _validate(self, stage: MetaStage) -> dict[str, float]:
-        """Success on the validation split: what the best weights are chosen by."""
+    def validate(self, phase: Phase[MetaStage]) -> dict[str, float]:
         limits = self.spec.limits
         lengths = limits.validation_length, limits.validation_length
         wanted = tasks.lists(self.spec, "validation", lengths)
@@ -227,7 +165,7 @@ class MetaTrainer(Trainer):
         worlds.seed(VALIDATION_SEEDS)
         worlds.reset()
         agent = Hierarchy(self.average, self.skill)
-        policy = HierarchyPolicy(agent, soft=stage.soft)
+        policy = HierarchyPolicy(agent, soft=phase.stage.soft)
         ran = run_episodes(worlds, policy)
         return {
             "success": float(ran.success.mean()),

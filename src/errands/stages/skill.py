@@ -1,7 +1,7 @@
-"""Learning a skill: distill, then fine-tune, as one run that can stop anywhere and go on."""
+"""Training a skill: distillation, then fine-tuning. RL teachers, where wanted, come first."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, cast
 
@@ -12,21 +12,22 @@ from errands.agents.load import load_eyes
 from errands.agents.skill import MapSkill, Skill, build_skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
-from errands.learning import distributed
-from errands.learning.advantages import advantages_and_returns
+from errands.learning import distributed, objectives
+from errands.learning.advantages import Credit, credit_by_step
 from errands.learning.curriculum import Curriculum
+from errands.learning.objectives import Terms
 from errands.learning.rollout import SkillFrames, SkillRollout
 from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages import tasks
-from errands.stages.distill import distillation_losses
-from errands.stages.finetune import actor_critic_losses
 from errands.stages.teacher import School
-from errands.stages.trainer import Report, Trainer, mean_terms
+from errands.stages.trainer import IterationReport, Phase, Trainer
 from errands.worlds.spec import WORLDS, WorldSpec
 from errands.worlds.vector import Worlds
 
+DISTILL, FINETUNE = "distill", "finetune"
 
-class SkillTrainer(Trainer):
+
+class SkillTrainer(Trainer[SkillFrames, Stage]):
     """Everything that changes while a skill learns."""
 
     training: SkillTraining
@@ -99,91 +100,70 @@ class SkillTrainer(Trainer):
         own = self.training.distill.frames + self.training.finetune.frames
         return self.skill_frames >= own
 
-    def iterate(self) -> Report:
-        """Collect one batch and learn from it."""
-        if self.school and self.teacher_frames < self.training.teachers.frames:
-            return self._teach(self.school)
-        return self._learn()
-
-    def _teach(self, school: School) -> Report:
-        """One iteration of the teachers."""
+    def train_teachers(self) -> IterationReport | None:
+        if self.school is None or self.teacher_frames >= self.training.teachers.frames:
+            return None
         start = time.perf_counter()
         stage = self.training.teachers
-        share = self.teacher_frames / stage.frames
-        rate, entropy = stage.rate(share), stage.entropy_weight(share)
-        losses, statistics = school.iterate(self.sampling, rate, entropy)
+        phase = Phase("teachers", stage, self.teacher_frames / stage.frames)
+        rate = phase.learning_rate
+        losses, statistics = self.school.iterate(self.sampling, rate, phase.entropy_weight)
         self.lessons += 1
         self.seconds += time.perf_counter() - start
-        return Report("teachers", self.frames, asdict(statistics), losses, rate)
+        return IterationReport(phase.name, self.frames, asdict(statistics), losses, rate)
 
-    def _learn(self) -> Report:
-        """One iteration of the skill."""
-        start = time.perf_counter()
-        name, stage, share = self._stage()
-        rate = stage.rate(share)
-        self.set_rate(rate)
-        distilling = name == "distill"
-        self.skill.eval()
+    def phase(self) -> Phase[Stage]:
+        distill, finetune = self.training.distill, self.training.finetune
+        if self.skill_frames < distill.frames:
+            return Phase(DISTILL, distill, self.skill_frames / distill.frames)
+        share = (self.skill_frames - distill.frames) / max(finetune.frames, 1)
+        return Phase(FINETUNE, finetune, share)
+
+    def collect(self, phase: Phase[Stage]) -> tuple[SkillFrames, dict[str, float]]:
+        distilling = phase.name == DISTILL
         in_turn = self.rollout, self.in_lists or self.rollout
         frames, statistics = in_turn[self.iteration % 2].collect(
             self.skill,
             self.sampling,
             teacher=distilling,
-            guided=self.training.guidance(share) if distilling else 0.0,
+            guided=self.training.guidance(phase.share) if distilling else 0.0,
         )
-        self.skill.train()
-        steps = list(self._updates(frames, distilling, stage.entropy_weight(share)))
+        return frames, asdict(statistics)
+
+    def credit(self, frames: SkillFrames, phase: Phase[Stage]) -> Credit | None:
+        if phase.name == DISTILL:
+            return None
+        return credit_by_step(frames, discount=self.training.discount, trace=self.training.trace)
+
+    def objective(self, frames: SkillFrames, credit: Credit | None, phase: Phase[Stage]) -> Terms:
+        training, frames = self.training, to_device(frames, self.device)
+        termination = {"alpha": training.termination, "positive_weight": training.positive_weight}
+        if credit is None:
+            return objectives.distillation(self.skill, frames, **termination)
+        return objectives.actor_critic(
+            self.skill,
+            frames,
+            credit.to(self.device),
+            **termination,
+            clip=training.clip,
+            value_weight=training.value,
+            entropy_weight=phase.entropy_weight,
+        )
+
+    def embedding(self) -> Callable[[Tensor], Tensor]:
+        return self.skill.embedding
+
+    def move_on(self, figures: Mapping[str, float]) -> dict[str, float]:
         grows = self.training.curriculum
-        if grows and self.curriculum.learn(distributed.mean(statistics.success)):
+        if grows and self.curriculum.learn(distributed.mean(figures["success"])):
             self.rollout.worlds.change_setting(self.curriculum.setting)
-        self.iteration += 1
-        validation = self._validate() if self.is_time_to_validate() else None
-        self.seconds += time.perf_counter() - start
-        return Report(name, self.frames, asdict(statistics), mean_terms(steps), rate, validation)
+        return {}
 
-    def _updates(
-        self, frames: SkillFrames, distilling: bool, entropy_weight: float
-    ) -> Iterator[dict[str, float]]:
-        """One step of the optimizer for each group of worlds, `epochs` times over."""
-        training = self.training
-        if not distilling:
-            advantages, returns = advantages_and_returns(
-                frames, discount=training.discount, trace=training.trace
-            )
-        for _ in range(training.epochs):
-            order = torch.from_numpy(self.shuffling.permutation(training.worlds))
-            for group in torch.split(order, training.minibatch):
-                part = to_device(frames.worlds(group), self.device)
-                if distilling:
-                    terms = distillation_losses(self.skill, part, training)
-                else:
-                    terms = actor_critic_losses(
-                        self.skill,
-                        part,
-                        advantages[:, group].to(self.device),
-                        returns[:, group].to(self.device),
-                        training,
-                        entropy_weight,
-                    )
-                if self.analogy:
-                    terms["analogy"] = self.analogy(
-                        self.skill.embedding, self.shuffling, self.device
-                    )
-                yield self.minimise(terms)
+    def validate(self, phase: Phase[Stage]) -> dict[str, float]:
+        """Strict success on the validation split.
 
-    def _stage(self) -> tuple[str, Stage, float]:
-        """The stage that the next iteration belongs to, and how much of it is over."""
-        distill = self.training.distill
-        if self.skill_frames < distill.frames:
-            return "distill", distill, self.skill_frames / distill.frames
-        finetune = self.training.finetune
-        return "finetune", finetune, (self.skill_frames - distill.frames) / max(finetune.frames, 1)
-
-    def _validate(self) -> dict[str, float]:
-        """Strict success on the validation split: what the best weights are chosen by.
-
-        And, of a skill that learns in lists, the share of those that it carries out in the steps of
-        the training's: both count the same.
+        For a skill that learns in lists, the mean of that and of the share of validation lists that
+        it carries out within the steps of training lists.
         """
         episodes = run_skill(
             self.average,

@@ -1,36 +1,61 @@
 """What every training run has: a model and its running mean, an optimizer, random numbers, a state.
 
-A run can stop after any iteration and go on exactly: `save` and `resume` cover all that changes.
+`Trainer` has what skills and meta controllers share, and names what each of them adds; run.py puts
+the parts in order. A run can stop after any iteration and be resumed exactly: `save` and `resume`
+cover everything that changes.
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from errands.agents.files import save_agent
-from errands.config import Training
+from errands.config import Stage, Training
 from errands.language.analogies import Analogies
 from errands.learning import checkpoint, distributed
+from errands.learning.advantages import Credit
 from errands.learning.losses import AnalogyLoss
+from errands.learning.objectives import Terms
 from errands.seeds import training_seed
+
+F = TypeVar("F")  # the frames of a batch; `worlds(index)` gives those of some of its worlds
+S = TypeVar("S", bound=Stage)
 
 
 @dataclass(frozen=True)
-class Report:
-    """What one iteration tells: for the progress bar, TensorBoard and the log."""
+class IterationReport:
+    """What one iteration has to say: for the progress bar, TensorBoard and the log."""
 
     stage: str
     frames: int  # since the run began
-    rollout: Mapping[str, float]  # how the agent did while it was watched
+    rollout: Mapping[str, float]  # how the agent did while the batch was collected
     losses: Mapping[str, float]
     learning_rate: float
-    validation: Mapping[str, float] | None = None  # only when it was looked at
+    validation: Mapping[str, float] | None = None  # only when there was one
+    is_best: bool = False  # no earlier validation had more success
+
+
+@dataclass(frozen=True)
+class Phase(Generic[S]):
+    """The stage that an iteration belongs to, and the share of it that is over."""
+
+    name: str
+    stage: S
+    share: float
+
+    @property
+    def learning_rate(self) -> float:
+        return self.stage.rate(self.share)
+
+    @property
+    def entropy_weight(self) -> float:
+        return self.stage.entropy_weight(self.share)
 
 
 class Rollout(Protocol):
@@ -41,7 +66,7 @@ class Rollout(Protocol):
     def restore(self, tensors: dict[str, Tensor]) -> None: ...
 
 
-class Trainer:
+class Trainer(Generic[F, S]):
     """Everything that changes while an agent learns."""
 
     rollout: Rollout
@@ -84,22 +109,67 @@ class Trainer:
     def finished(self) -> bool:
         return self.frames >= self.total_frames
 
-    def iterate(self) -> Report:
-        """Collect one batch and learn from it."""
+    # What a skill's trainer and a meta controller's trainer add, in the order of an iteration.
+
+    def train_teachers(self) -> IterationReport | None:
+        """One iteration of the teachers, as long as there are any that have to learn first."""
+        return None
+
+    def phase(self) -> Phase[S]:
+        """The stage that the next iteration belongs to."""
         raise NotImplementedError
+
+    def collect(self, phase: Phase[S]) -> tuple[F, dict[str, float]]:
+        """A batch of frames, and how the agent did in it."""
+        raise NotImplementedError
+
+    def credit(self, frames: F, phase: Phase[S]) -> Credit | None:
+        """What each decision of the batch was worth, unless something else than reward teaches."""
+        return None
+
+    def objective(self, frames: F, credit: Credit | None, phase: Phase[S]) -> Terms:
+        """What is minimised on some of the worlds of a batch, analogies aside."""
+        raise NotImplementedError
+
+    def embedding(self) -> Callable[[Tensor], Tensor] | None:
+        """phi(g), which analogies shape, of a model that has one."""
+        return None
+
+    def move_on(self, figures: Mapping[str, float]) -> dict[str, float]:
+        """Let curricula and stages follow the batch; returns figures to report beside its own."""
+        raise NotImplementedError
+
+    def validate(self, phase: Phase[S]) -> dict[str, float]:
+        """`success` on the validation split, by which the best weights are chosen, and more."""
+        raise NotImplementedError
+
+    # What they share.
+
+    def minibatches(self) -> Iterator[Tensor]:
+        """Groups of worlds, one for each step of the optimizer: every world `epochs` times."""
+        for _ in range(self.training.epochs):
+            order = torch.from_numpy(self.shuffling.permutation(self.training.worlds))
+            yield from torch.split(order, self.training.minibatch)
+
+    def analogy_term(self) -> Terms:
+        """xi L_AM (equations 7 and 9), unless the training or the agent goes without it."""
+        embed = self.embedding()
+        if self.analogy is None or embed is None:
+            return {}
+        return {"analogy": self.analogy(embed, self.shuffling, self.device)}
 
     def set_rate(self, rate: float) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
-    def minimise(self, terms: dict[str, Tensor]) -> dict[str, float]:
+    def minimise(self, terms: Terms) -> dict[str, float]:
         """One step of the optimizer on the sum of the terms; returns what each was."""
         self.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(torch.stack(list(terms.values())).sum())
         distributed.average_gradients(self.model)
         torch.nn.utils.clip_grad_norm_(self._weights, self.training.gradient_norm)
         self.optimizer.step()
-        # The running mean moves on; early in a run it forgets faster.
+        # The running mean follows; early in a run it forgets faster.
         decay = min(self.training.averaging, 1.0 - 1.0 / (1.0 + self.iteration))
         with torch.no_grad():
             torch._foreach_lerp_(self._means, self._weights, 1.0 - decay)
@@ -118,12 +188,12 @@ class Trainer:
         }
 
     def save_agent(self, folder: Path, validation: Mapping[str, float]) -> None:
-        """The agent as it is now, and what the validation said of it."""
+        """The agent as it is now, with the figures of its validation."""
         description = self.description() | {"validation": dict(validation)}
         save_agent(folder, self.average, description)
 
     def save(self, folder: Path) -> None:
-        """All that is needed to go on from exactly here."""
+        """Everything that is needed to resume exactly here."""
         parts = {
             "model": self.model.state_dict(),
             "average": self.average.state_dict(),
@@ -146,7 +216,7 @@ class Trainer:
         checkpoint.save_resume(folder, tensors, facts)
 
     def resume(self, folder: Path) -> list[str]:
-        """Go on from what `save` wrote, if anything; returns complaints about damaged files."""
+        """Resume from what `save` wrote, if anything; returns complaints about damaged files."""
         found = checkpoint.load_resume(folder)
         if found is None:
             return []
@@ -163,30 +233,21 @@ class Trainer:
         self.iteration, self.seconds = facts["iteration"], facts["seconds"]
         self.best = facts["best"]
         self.restore_own(parts, facts)
-        if distributed.rank() == 0:  # who wrote it; others keep to worlds of their own
+        if distributed.rank() == 0:  # the process that wrote it; the others keep their worlds
             self.rollout.restore(parts.get("rollout", {}))
             self.sampling.set_state(parts["random"]["sampling"])
             checkpoint.restore_generator(self.shuffling, facts["shuffling"])
         return complaints
 
     def own_tensors(self) -> dict[str, dict[str, Tensor]]:
-        """What else a kind of trainer keeps, by part."""
+        """What a subclass keeps beside this, by part."""
         return {}
 
     def own_facts(self) -> dict[str, Any]:
         return {}
 
     def restore_own(self, parts: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
-        """Take back what `own_tensors` and `own_facts` gave, and what follows from the facts."""
-
-
-def mean_terms(steps: list[dict[str, float]]) -> dict[str, float]:
-    """The mean of each loss over the steps of the optimizer that had it."""
-    names = {name for step in steps for name in step}
-    return {
-        name: float(np.mean([step[name] for step in steps if name in step]))
-        for name in sorted(names)
-    }
+        """Restore what `own_tensors` and `own_facts` gave, and what follows from the facts."""
 
 
 def _optimizer(training: Training, model: torch.nn.Module) -> torch.optim.Optimizer:

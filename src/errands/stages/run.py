@@ -1,0 +1,118 @@
+"""A training run from top to bottom: rollout, advantages, objective, step, validate, save.
+
+What is trained, in which worlds and by which objective is up to a `Trainer`: a skill's (skill.py)
+or a meta controller's (meta.py).
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from errands.config import Training
+from errands.learning import distributed
+from errands.stages.journal import Journal, claim
+from errands.stages.trainer import IterationReport, Trainer
+
+T = TypeVar("T", bound=Trainer[Any, Any])
+
+
+def train(
+    make_trainer: Callable[[], T],
+    training: Training,
+    folder: Path,
+    *,
+    on_report: Callable[[T, IterationReport], None],
+    on_message: Callable[[str], None],
+) -> T:
+    """Begin or resume a run. Ctrl-C lets the current iteration finish, and saves it."""
+    distributed.join()
+    claim(folder, training)
+    trainer = make_trainer()
+    for complaint in trainer.resume(folder):
+        on_message(f"{complaint}; going on from the previous checkpoint")
+    if trainer.frames:
+        on_message(f"going on from frame {trainer.frames:,}")
+    journal = Journal(folder, trainer)
+    whole = True  # half an iteration could not be resumed exactly, so it is never saved
+    try:
+        with _interrupts_wait() as interrupted:
+            while not trainer.finished:
+                whole = False
+                report = iterate(trainer)
+                whole = True
+                journal.write(report)
+                on_report(trainer, report)
+                if interrupted:
+                    raise KeyboardInterrupt
+    finally:
+        journal.close(save=whole)
+    return trainer
+
+
+def iterate(trainer: Trainer[Any, Any]) -> IterationReport:
+    """Collect one batch and learn from it."""
+    if report := trainer.train_teachers():
+        return report
+    start = time.perf_counter()
+    phase = trainer.phase()
+    trainer.set_rate(phase.learning_rate)
+
+    trainer.model.eval()
+    frames, figures = trainer.collect(phase)
+    credit = trainer.credit(frames, phase)
+
+    trainer.model.train()
+    terms = []
+    for group in trainer.minibatches():
+        part, earned = frames.worlds(group), credit and credit.worlds(group)
+        objective = trainer.objective(part, earned, phase)
+        terms.append(trainer.minimise(objective | trainer.analogy_term()))
+
+    trainer.iteration += 1
+    figures |= trainer.move_on(figures)
+    validation = trainer.validate(phase) if trainer.is_time_to_validate() else None
+    success = validation["success"] if validation else -1.0
+    is_best = validation is not None and success >= trainer.best
+    trainer.best = max(success, trainer.best)
+    trainer.seconds += time.perf_counter() - start
+    return IterationReport(
+        phase.name,
+        trainer.frames,
+        figures,
+        _means(terms),
+        phase.learning_rate,
+        validation,
+        is_best,
+    )
+
+
+def _means(steps: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of each term over the steps of the optimizer."""
+    return {name: float(np.mean([step[name] for step in steps])) for name in sorted(steps[0])}
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[list[int]]:
+    """Only note the first Ctrl-C; a second one interrupts at once."""
+    interrupted: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    in_charge = threading.current_thread() is threading.main_thread() and callable(usual)
+
+    def note(number: int, _: FrameType | None) -> None:
+        interrupted.append(number)
+        signal.signal(signal.SIGINT, usual)
+
+    if in_charge:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        if in_charge:
+            signal.signal(signal.SIGINT, usual)
