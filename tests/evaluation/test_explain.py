@@ -36,7 +36,7 @@ def test_left_early_and_the_last_target_used_up() -> None:
     assert (failure.cause, failure.instruction, failure.used_up) == (Cause.LEFT, 0, True)
     assert failure.sentence == (
         "It left 'pick up 3 pigs' after the second: the pointer moved on with 1 still to do; "
-        "after 'transform pig' at step 6, no pig was left for 'pick up 3 pigs'."
+        "because of 'transform pig' at step 6, no pig was left for 'pick up 3 pigs'."
     )
 
 
@@ -84,7 +84,7 @@ def test_stayed_and_used_the_target_up_because_the_gate_stayed_shut() -> None:
     assert (failure.cause, failure.instruction, failure.used_up) == (Cause.STAYED, 0, True)
     assert failure.sentence == (
         "It stayed at 'pick up cat' after it was done: the signal came, but the gate stayed shut; "
-        "after 'pick up cat' at step 3, no cat was left for 'visit cat'."
+        "because of 'pick up cat' at step 3, no cat was left for 'visit cat'."
     )
 
 
@@ -143,8 +143,8 @@ def test_another_verb_that_was_chosen() -> None:
     failure = why(by_hand("pick up 2 pigs", steps, left=1))
     assert (failure.cause, failure.instruction, failure.used_up) == (Cause.OTHER, 0, True)
     assert failure.sentence == (
-        "Asked to 'pick up 2 pigs', it chose 'transform pig'; after 'transform pig' at step 1, "
-        "too few pigs were left for 'pick up 2 pigs'."
+        "Asked to 'pick up 2 pigs', it chose 'transform pig'; "
+        "because of 'transform pig' at step 1, too few pigs were left for 'pick up 2 pigs'."
     )
 
 
@@ -282,7 +282,7 @@ def test_of_planners_and_people_only_deeds_are_known() -> None:
     assert failure.sentence == ("Time ran out at 'visit cat', number 1 of 2, after 3 steps at it.")
     failure = why(by_hand("pick up pig, visit cat", steps, left=0, traced=False))
     assert failure.sentence == (
-        "After 'transform pig' at step 1, no pig was left for 'pick up pig'."
+        "Because of 'transform pig' at step 1, no pig was left for 'pick up pig'."
     )
 
 

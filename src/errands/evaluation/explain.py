@@ -227,7 +227,7 @@ def _used_up(account: Account, t: int) -> str:
     if account.left:
         few = f"too few {account.spec.vocabulary.plural(item.object)} were"
     deed = account.subtask_words(account.deeds[t])
-    return f"after '{deed}' at step {t + 1}, {few} left for '{words}'"
+    return f"because of '{deed}' at step {t + 1}, {few} left for '{words}'"
 
 
 def _out_of_time(account: Account, lost: int | None) -> str:
