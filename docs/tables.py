@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from errands.agents.load import PRETRAINED, shipped_agents
-from errands.agents.registry import AGENTS, designs, order_of_results
+from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage, meta_training, skill_training
 from errands.evaluation import published
@@ -290,8 +290,13 @@ def presets() -> str:
 
 
 def meta_presets() -> str:
-    """How the presets train a meta controller on the grid: each stage in a line of its own."""
-    presets = {name: meta_training("grid", "dynamic", name) for name in ("fast", "paper", "debug")}
+    """How the presets train a meta controller: each stage in a line of its own."""
+    presets = {
+        "`fast`, grid": meta_training("grid", FAVOURITE, "fast"),
+        "`fast`, block": meta_training("block", FAVOURITE, "fast"),
+        "`paper`, grid": meta_training("grid", FAVOURITE, "paper"),
+        "`debug`": meta_training("grid", FAVOURITE, "debug"),
+    }
     most = max(len(training.stages) for training in presets.values())
 
     def say(training: MetaTraining, k: int) -> str:
@@ -308,13 +313,14 @@ def meta_presets() -> str:
     lines: dict[str, Callable[[MetaTraining], str]] = {
         "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
         "worlds a minibatch, times a batch is used": lambda t: f"{t.minibatch}, {t.epochs}",
+        "traces fade": lambda t: {"step": "at every step", "decision": "at updates"}[t.credit],
         "optimizer": lambda t: {"adam": "Adam", "rmsprop": "RMSProp"}[t.optimizer],
         "frames between validations": lambda t: f"{t.validate_every:,}",
     }
     rows = [[name, *map(tell, presets.values())] for name, tell in lines.items()]
     for k in range(most):
-        rows.insert(3 + k, [f"stage {k + 1}", *(say(each, k) for each in presets.values())])
-    return table(["", *(f"`{name}`" for name in presets)], rows, left=4)
+        rows.insert(4 + k, [f"stage {k + 1}", *(say(each, k) for each in presets.values())])
+    return table(["", *presets], rows, left=1 + len(presets))
 
 
 def pages_at_once() -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from errands.config import Scenario, skill_training
+from errands.config import Scenario, meta_training, skill_training
 
 
 @pytest.mark.parametrize("scenario", ["independent", "inter-extrapolation"])
@@ -25,3 +25,12 @@ def test_the_papers_teacher_takes_no_step() -> None:
     fast, paper = (skill_training("block", "independent", preset) for preset in ("fast", "paper"))
     assert (fast.guided, paper.guided) == (0.9, 0.0)
     assert (fast.guidance(0.0), fast.guidance(0.1), fast.guidance(0.2)) == (0.9, 0.45, 0.0)
+
+
+def test_batches_of_the_block_world_contain_whole_lists_and_credit_decisions() -> None:
+    fast = meta_training("block", "dynamic")
+    assert (fast.worlds, fast.steps, fast.minibatch, fast.credit) == (128, 128, 16, "decision")
+    assert fast.frames_per_iteration == meta_training("grid", "dynamic").frames_per_iteration
+    for world, preset in (("grid", "fast"), ("grid", "paper"), ("block", "paper")):
+        plain = meta_training(world, "dynamic", preset)
+        assert (plain.worlds, plain.steps, plain.credit) == (512, 32, "step")

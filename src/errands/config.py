@@ -279,6 +279,9 @@ class MetaTraining(Training):
         ),
         MetaStage(2_000_000, 7e-4, 3e-5, 0.01, soft=False),
     )
+    # Whether traces fade at every step, or only where the next step updates: credit then reaches
+    # the decision that earned it, however long its subtask takes. Paper: step
+    credit: Literal["step", "decision"] = "step"
     longest: int = 4  # instructions of a training list, as in the paper
     patience: float = 1.0  # training lists get so many times the world's steps; paper: 1
     validate_every: int = 500_000
@@ -329,6 +332,10 @@ def meta_training(
         base = replace(base, stages=(replace(learning, events=6.0), settled))
         if not design.flat:  # the skill's eyes know all objects, and have looked already
             base = replace(base, network=replace(network, eyes="skill", tallies=True))
+        if preset == "fast":
+            # A list of 4 takes 57 steps, twice the grid's, and is paid for at its end. A batch
+            # contains whole lists: else leaving an instruction early is paid for beyond it.
+            base = replace(base, worlds=128, steps=128, minibatch=16, credit="decision")
     if not design.interrupts:
         base = _in_every_stage(base, events=1.0)
     if design.flat:  # which has to learn every subtask as well, and longer lists much later

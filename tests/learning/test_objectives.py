@@ -8,7 +8,7 @@ import torch
 from errands.agents.skill import Skill
 from errands.config import SkillTraining
 from errands.learning import losses
-from errands.learning.advantages import Credit, credit_by_step, generalised_advantages
+from errands.learning.advantages import Credit, assign_credit, generalised_advantages
 from errands.learning.meta_rollout import MetaFrames
 from errands.learning.objectives import (
     actor_critic,
@@ -97,7 +97,7 @@ def test_advantages_have_unit_variance_where_something_is_decided(
     batch: tuple[Skill, SkillFrames],
 ) -> None:
     _, frames = batch
-    scaled, returns = credit_by_step(frames, **WEIGHTS)
+    scaled, returns = assign_credit(frames, **WEIGHTS)
     decided = scaled[frames.running]
     assert decided.mean().item() == pytest.approx(0, abs=1e-5)
     assert decided.std().item() == pytest.approx(1, abs=1e-4)
@@ -119,15 +119,15 @@ def test_episodes_do_not_leak_into_one_another(batch: tuple[Skill, SkillFrames])
     (t, world), *_ = torch.nonzero(frames.ended[:-3]).tolist()
     rewards = frames.rewards.clone()
     rewards[t + 2 :, world] += 100.0
-    _, before = credit_by_step(frames, **WEIGHTS)
-    _, after = credit_by_step(replace(frames, rewards=rewards), **WEIGHTS)
+    _, before = assign_credit(frames, **WEIGHTS)
+    _, after = assign_credit(replace(frames, rewards=rewards), **WEIGHTS)
     assert torch.equal(before[: t + 1, world], after[: t + 1, world])
     assert after[t + 2, world] > before[t + 2, world] + 50
 
 
 def test_actor_critic_terms(batch: tuple[Skill, SkillFrames]) -> None:
     skill, frames = batch
-    earned = credit_by_step(frames, **WEIGHTS)
+    earned = assign_credit(frames, **WEIGHTS)
     terms = actor_critic(
         skill, frames, earned, **TERMINATION, clip=0.2, value_weight=0.3, entropy_weight=0.5
     )
@@ -145,7 +145,7 @@ def test_actor_critic_terms(batch: tuple[Skill, SkillFrames]) -> None:
 
 def test_policy_gradient_makes_good_actions_likelier(batch: tuple[Skill, SkillFrames]) -> None:
     skill, frames = batch
-    earned = credit_by_step(frames, **WEIGHTS)
+    earned = assign_credit(frames, **WEIGHTS)
     terms = actor_critic(
         skill, frames, earned, **TERMINATION, clip=0.2, value_weight=0.3, entropy_weight=0.0
     )

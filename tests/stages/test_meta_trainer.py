@@ -14,6 +14,7 @@ from errands.agents.load import TrainedAgent, load, load_hierarchy
 from errands.agents.meta import MetaController
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.config import MetaTraining, Preset, World, meta_training
+from errands.learning.advantages import assign_credit
 from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate, train
@@ -301,6 +302,23 @@ def test_the_curriculum_goes_on_too(tmp_path: Path) -> None:
 def test_lists_of_the_first_episodes_are_as_short_as_the_curriculum_wants() -> None:
     trainer = MetaTrainer(tiny_meta())
     assert (trainer.rollout.worlds.mask.sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_credit_is_assigned_by_decision_where_updates_are_hard(soft: bool) -> None:
+    stage = replace(tiny_meta().stages[-1], soft=soft)
+    training = tiny_meta(stages=(stage,), steps=12, credit="decision")
+    trainer = MetaTrainer(training)
+    phase = trainer.phase()
+    frames, _ = trainer.collect(phase)
+    assert frames.decision.c.float().mean() < 1
+    found = trainer.credit(frames, phase)
+    weights = {"discount": training.discount, "trace": training.trace}
+    by_decision = assign_credit(frames, **weights, decides=frames.decision.c)
+    by_step = assign_credit(frames, **weights)
+    expected, other = (by_step, by_decision) if soft else (by_decision, by_step)
+    assert torch.equal(found.advantages, expected.advantages)
+    assert not torch.equal(found.advantages, other.advantages)
 
 
 # Whole runs

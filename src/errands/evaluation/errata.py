@@ -225,6 +225,12 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
+        "credit, block world",
+        "traces fade at every step (lambda)",
+        "`fast`: only where there is an update, in batches that contain whole lists",
+    ),
+    Deviation(
+        "lists",
         "the skill's memory between subtasks",
         "open",
         "cleared wherever the subtask is new or was finished; in the block world, whose skill was "

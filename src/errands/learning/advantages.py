@@ -37,7 +37,9 @@ class Credit(NamedTuple):
         return Credit(self.advantages.to(device), self.returns.to(device))
 
 
-def credit_by_step(frames: RewardedFrames, *, discount: float, trace: float) -> Credit:
+def assign_credit(
+    frames: RewardedFrames, *, discount: float, trace: float, decides: Tensor | None = None
+) -> Credit:
     """The credit of a whole batch, scaled over all frames in which something was decided."""
     advantages = generalised_advantages(
         frames.rewards,
@@ -47,6 +49,7 @@ def credit_by_step(frames: RewardedFrames, *, discount: float, trace: float) -> 
         frames.ended | ~frames.running,
         discount=discount,
         trace=trace,
+        decides=decides,
     )
     decided = advantages[frames.running]
     scaled = (advantages - decided.mean()) / (decided.std() + 1e-8)
@@ -62,16 +65,24 @@ def generalised_advantages(
     *,
     discount: float,
     trace: float,
+    decides: Tensor | None = None,
 ) -> Tensor:
     """A_t = sum over l of (discount * trace)^l * delta_(t+l), each (T, B).
 
     delta_t = r_t + discount * V(s_(t+1)) - V(s_t), where V counts as zero once the task is `done`.
     `ended` also marks episodes that were cut off: the sum stops there, but V(s_(t+1)) counts.
+
+    With `decides` (T, B), credit is assigned by decision: the trace fades only from a step to one
+    that decides, so a decision gets the full credit for all steps until the next one, however many
+    they are. Without it, every step decides.
     """
     deltas = rewards + discount * next_values * (~done) - values
     advantages = torch.zeros_like(rewards)
     following = torch.zeros_like(rewards[0])
+    fade: float | Tensor = trace  # from step t to step t + 1; after the last step nothing follows
     for t in range(rewards.shape[0] - 1, -1, -1):
-        following = deltas[t] + discount * trace * following * (~ended[t])
+        following = deltas[t] + discount * fade * following * (~ended[t])
         advantages[t] = following
+        if decides is not None:
+            fade = torch.ones_like(following).masked_fill(decides[t], trace)
     return advantages

@@ -16,7 +16,7 @@ from errands.config import MetaStage, MetaTraining
 from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
 from errands.learning import distributed, objectives
-from errands.learning.advantages import Credit, credit_by_step
+from errands.learning.advantages import Credit, assign_credit
 from errands.learning.curriculum import EventCurriculum, ListCurriculum, smallest_size
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.learning.objectives import Terms
@@ -105,7 +105,15 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
         return frames, asdict(statistics)
 
     def credit(self, frames: MetaFrames, phase: Phase[MetaStage]) -> Credit:
-        return credit_by_step(frames, discount=self.training.discount, trace=self.training.trace)
+        """By decision only where updates are hard: soft ones decide a little at every step."""
+        training = self.training
+        by_decision = training.credit == "decision" and not phase.stage.soft
+        return assign_credit(
+            frames,
+            discount=training.discount,
+            trace=training.trace,
+            decides=frames.decision.c if by_decision else None,
+        )
 
     def objective(
         self, frames: MetaFrames, credit: Credit | None, phase: Phase[MetaStage]

@@ -13,7 +13,7 @@ from errands.agents.skill import MapSkill, Skill, build_skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
 from errands.learning import distributed, objectives
-from errands.learning.advantages import Credit, credit_by_step
+from errands.learning.advantages import Credit, assign_credit
 from errands.learning.curriculum import Curriculum
 from errands.learning.objectives import Terms
 from errands.learning.rollout import SkillFrames, SkillRollout
@@ -133,7 +133,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
     def credit(self, frames: SkillFrames, phase: Phase[Stage]) -> Credit | None:
         if phase.name == DISTILL:
             return None
-        return credit_by_step(frames, discount=self.training.discount, trace=self.training.trace)
+        return assign_credit(frames, discount=self.training.discount, trace=self.training.trace)
 
     def objective(self, frames: SkillFrames, credit: Credit | None, phase: Phase[Stage]) -> Terms:
         training, frames = self.training, to_device(frames, self.device)
