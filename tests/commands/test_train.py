@@ -73,7 +73,7 @@ def test_help_says_what_every_option_is_for(capsys: pytest.CaptureFixture[str]) 
         (["--world", "sphere"], "grid"),
         (["--preset", "slow"], "fast"),
         (["--teacher", "nobody"], "planner"),
-        (["--in-lists"], "--in-lists is there for --world block"),
+        (["--in-lists"], "--in-lists needs --world block"),
     ],
 )
 def test_wrong_input_gets_one_line(
@@ -139,10 +139,10 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
     monkeypatch.setattr(run, "iterate", interrupted)
     command = [*TRAIN, "--out", str(tmp_path / "run")]
     assert main(command) == 130
-    assert "the same command goes on from here" in " ".join(capsys.readouterr().err.split())
+    assert "run the same command again to resume" in " ".join(capsys.readouterr().err.split())
     monkeypatch.setattr(run, "iterate", iterate)
     assert main(command) == 0
-    assert f"going on from frame {2 * ITERATION:,}" in capsys.readouterr().err
+    assert f"resuming from frame {2 * ITERATION:,}" in capsys.readouterr().err
 
 
 def test_another_run_in_the_same_folder_is_refused(
@@ -165,7 +165,7 @@ def test_damaged_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     lines = capsys.readouterr().err.splitlines()
     (told,) = (line for line in lines if "is damaged" in line)
     assert str(folder / RESUME) in told
-    assert told.endswith("going on from the previous checkpoint")
+    assert told.endswith("resuming from the previous checkpoint")
     for name in (RESUME, PREVIOUS):
         (folder / name).write_bytes(b"")
     said = complaint(capsys, "--out", str(folder))

@@ -53,7 +53,7 @@ def test_trains_with_the_skill_of_a_folder_and_goes_on(
     assert (agent["kind"], agent["skill"]) == ("meta", "skill")
     assert (tmp_path / "run" / "skill" / "weights.safetensors").exists()
     assert command.execute() == 0
-    assert f"going on from frame {6 * ITERATION:,}" in capsys.readouterr().err
+    assert f"resuming from frame {6 * ITERATION:,}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

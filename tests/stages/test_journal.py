@@ -119,7 +119,7 @@ def test_running_a_finished_run_again_changes_nothing(
     log = (folder / LOG).read_text()
     again, messages = run(folder)
     assert_same(again, trainer)
-    assert messages == [f"going on from frame {LENGTH * ITERATION:,}"]
+    assert messages == [f"resuming from frame {LENGTH * ITERATION:,}"]
     assert {path: path.read_bytes() for path in folder.glob("*.safetensors")} == before
     assert (folder / LOG).read_text() == log
 
@@ -131,7 +131,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, on_report=stop_after(stop))
     trainer, messages = run(tmp_path)
-    assert messages == [f"going on from frame {stop * ITERATION:,}"]
+    assert messages == [f"resuming from frame {stop * ITERATION:,}"]
     assert_same(trainer, uninterrupted[0])
     assert [line["losses"] for line in lines_of(tmp_path)] == [
         line["losses"] for line in lines_of(uninterrupted[1])
@@ -172,7 +172,7 @@ def test_ctrl_c_within_an_iteration_waits_for_its_end(
         run(tmp_path)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     trainer, messages = run(tmp_path)
-    assert messages == [f"going on from frame {3 * ITERATION:,}"]
+    assert messages == [f"resuming from frame {3 * ITERATION:,}"]
     assert_same(trainer, uninterrupted[0])
 
 
@@ -189,7 +189,7 @@ def test_a_second_ctrl_c_does_not_wait_and_saves_no_half_iteration(
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
     trainer, messages = run(tmp_path)
-    assert messages == ([f"going on from frame {2 * ITERATION:,}"] if due == 0 else [])
+    assert messages == ([f"resuming from frame {2 * ITERATION:,}"] if due == 0 else [])
     assert_same(trainer, uninterrupted[0])
 
 
@@ -226,8 +226,8 @@ def test_a_damaged_checkpoint_is_told_and_the_previous_one_used(
     cut_in_half(tmp_path / RESUME)
     trainer, (damaged, goes_on) = run(tmp_path)
     assert RESUME in damaged
-    assert damaged.endswith("going on from the previous checkpoint")
-    assert goes_on == f"going on from frame {3 * ITERATION:,}"
+    assert damaged.endswith("resuming from the previous checkpoint")
+    assert goes_on == f"resuming from frame {3 * ITERATION:,}"
     assert_same(trainer, uninterrupted[0])
     frames = [line["frames"] for line in lines_of(tmp_path)]
     assert frames == [k * ITERATION for k in range(1, LENGTH + 1)]  # none of them twice
@@ -347,7 +347,7 @@ def test_kill_9_loses_at_most_what_came_after_the_last_checkpoint(tmp_path: Path
     assert process.returncode == -signal.SIGKILL, said
     trainer, messages = run(folder, LONG)
     assert len(messages) == 1
-    assert messages[0].startswith("going on from frame")
+    assert messages[0].startswith("resuming from frame")
     assert_same(trainer, run(tmp_path / "uninterrupted", LONG)[0])
     frames = [line["frames"] for line in lines_of(folder)]
     assert frames == [k * ITERATION for k in range(1, 44)]

@@ -1,4 +1,4 @@
-"""`errands train`: learn an agent."""
+"""`errands train`: train eyes, a skill or a meta controller."""
 
 import os
 from collections.abc import Callable
@@ -24,34 +24,34 @@ WHEN_IT_DECIDES = "; ".join(f"{name} {design.decides}" for name, design in desig
 
 @dataclass(frozen=True)
 class _Run:
-    """What every kind of training asks for."""
+    """The options that all kinds of training share."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
-    """The run's folder, made if needed."""
+    """The folder of the run, created if needed."""
     world: Literal["grid", "block"] = "grid"
-    """Where."""
+    """The world."""
     preset: Literal["fast", "paper", "debug"] = "fast"
-    """fast: soonest at the numbers on a CPU; paper: its layers and schedule; debug: a minute."""
+    """fast: reaches the results soonest; paper: its layers and schedule; debug: a minute."""
     seed: int = 0
-    """Of weights and worlds; training never meets a world of the test seeds."""
+    """Seed of weights and worlds; training never uses worlds of the test seeds."""
     device: str = "cpu"
-    """Where the network computes: cpu, cuda, cuda:1, ..."""
+    """Device of the network: cpu, cuda, cuda:1, ..."""
     threads: int = 0
-    """Threads for the network and for the worlds; 0 takes what PyTorch and Numba choose."""
+    """Threads for the network and for the worlds; 0 takes the defaults of PyTorch and Numba."""
 
     def prepare(self) -> None:
-        """Find what is wrong with the options before anything is made, and choose the device."""
+        """Check the options before anything is created, and choose the device."""
         check_run(self.out, self.seed, self.threads)
         choose_device(self.device, self.threads)
 
 
 @dataclass(frozen=True)
 class TrainSkill(_Run):
-    """Learn a parameterized skill: one network for every subtask of a scenario.
+    """Train a parameterized skill: one network for all subtasks of a scenario.
 
     Distillation from teachers, then actor-critic with generalised advantages; analogies between
-    subtasks make it do the ones it never saw. The run's folder keeps checkpoints, a log, curves for
-    TensorBoard and the best weights; the same command again goes on exactly where it stopped.
+    subtasks let it generalise to unseen ones. The run's folder contains checkpoints, a log, curves
+    for TensorBoard and the best weights. Run the same command again to resume.
 
     examples
       errands train skill --scenario independent --out runs/independent
@@ -61,24 +61,24 @@ class TrainSkill(_Run):
     """
 
     scenario: Literal["independent", "object-dependent", "inter-extrapolation"] = "independent"
-    """Which subtasks are held out, and how analogies reach them."""
+    """Which subtasks are held out, and which analogies relate them to trained ones."""
     no_analogy: bool = False
-    """Leave out the analogy-making objective, to see what it is worth."""
+    """Train without the analogy-making objective, to measure its effect."""
     teacher: Literal["planner", "rl", "none"] = "planner"
-    """Who labels in distillation: the exact planner, a policy for each subtask that was trained by
-    actor-critic first (grid only), or nobody: actor-critic alone."""
+    """What labels in distillation: the exact planner, a policy for each subtask that is trained by
+    actor-critic first (grid only), or nothing: actor-critic only."""
     in_lists: bool = False
-    """Also learn in lists, told one subtask after the other, and remember what was seen while an
-    earlier one was done: for a skill that is to execute lists (block world, independent only)."""
+    """Also train on lists, one subtask after the other, with a memory that outlasts a subtask: for
+    a skill that is to execute lists (block world, independent only)."""
     eyes: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
     """Block world: the trained eyes, from a run of `errands train eyes` or from a skill; by default
     those of the shipped skill."""
 
     def execute(self) -> int:
         if self.teacher == "rl" and self.world != "grid":
-            raise Problem("--teacher rl is there for --world grid only; take planner or none")
+            raise Problem("--teacher rl needs --world grid; use planner or none")
         if self.in_lists and (self.world != "block" or self.scenario != "independent"):
-            raise Problem("--in-lists is there for --world block --scenario independent only")
+            raise Problem("--in-lists needs --world block --scenario independent")
         self.prepare()
         from errands.config import skill_training
         from errands.stages.skill import SkillTrainer
@@ -99,7 +99,7 @@ class TrainSkill(_Run):
 
 @dataclass(frozen=True)
 class TrainEyes(_Run):
-    """Learn eyes for the block world: name what stands on each cell that a picture shows.
+    """Train eyes for the block world: name what stands on each cell that a picture shows.
 
     Plain supervised learning on views of random maps, with labels from the world. Skills and meta
     controllers of the block world then build a map from what these eyes see.
@@ -109,11 +109,11 @@ class TrainEyes(_Run):
     """
 
     world: Literal["grid", "block"] = "block"
-    """Where; the grid shows its map as it is, and needs no eyes."""
+    """The world; the grid shows its map directly and needs no eyes."""
 
     def execute(self) -> int:
         if self.world != "block":
-            raise Problem("--world grid shows its map as it is: only --world block needs eyes")
+            raise Problem("--world grid shows its map directly; use --world block")
         self.prepare()
         from dataclasses import replace
 
@@ -147,11 +147,11 @@ def _tell_skill(report: "IterationReport") -> str:
 
 @dataclass(frozen=True)
 class TrainMeta(_Run):
-    """Learn to execute lists of instructions, with a skill that is already trained.
+    """Train a meta controller that executes lists of instructions with a trained skill.
 
-    A meta controller learns from delayed reward alone which instruction it is on, which subtask to
-    run and when to decide anew: first with lists that grow from 1 to 4, then with lists of 4. The
-    same command again goes on exactly where it stopped.
+    It learns from delayed reward alone which instruction is current, which subtask to run, and when
+    to update these decisions: first on lists that grow from 1 to 4, then on lists of 4. Run the
+    same command again to resume.
 
     examples
       errands train meta --agent dynamic --out runs/dynamic
@@ -163,12 +163,11 @@ class TrainMeta(_Run):
         AgentName, tyro.conf.arg(help=f"Which agent. They decide: {WHEN_IT_DECIDES}.")
     ] = FAVOURITE
     no_analogy: bool = False
-    """Leave the analogy-making objective out of the meta controller's own embedding."""
+    """Train without the analogy-making objective for the meta controller's embedding."""
     soft: bool = False
-    """Learn with soft updates all through, and never with hard ones: what the paper compares
-    with."""
+    """Train with soft updates only, never with hard ones, as the paper does for comparison."""
     skill: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
-    """The skill it commands: a shipped one by name, or the folder of a run; by default the world's
+    """The skill that it uses: a shipped one by name, or the folder of a run; by default the world's
     skill for independent subtasks."""
 
     def execute(self) -> int:
@@ -199,7 +198,7 @@ def _tell_meta(report: "IterationReport") -> str:
 
 
 def check_skill(training: "MetaTraining") -> None:
-    """Find a skill that cannot be commanded before the run's folder is made."""
+    """Refuse a skill that cannot be used before the run's folder is created."""
     from errands.agents.hierarchy import Hierarchy
     from errands.agents.load import load_skill
     from errands.agents.meta import MetaController
@@ -249,9 +248,9 @@ def run_training(
     from errands.stages.journal import DifferentRun
     from errands.stages.run import train
 
-    is_first = os.environ.get("RANK", "0") == "0"  # torchrun: one process tells for all
+    is_first = os.environ.get("RANK", "0") == "0"  # torchrun: one process reports for all
     console = Console(stderr=True, quiet=not is_first)
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}")
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}")
     # A run that is refused leaves its one line alone, so nothing stays until the first report.
     bar = Progress(
         *columns,
@@ -260,7 +259,7 @@ def run_training(
         transient=True,
         disable=not console.is_terminal,
     )
-    task = bar.add_task("starting", total=None, told="")
+    task = bar.add_task("starting", total=None, status="")
     bar.start()
     last_validation = ""
 
@@ -273,14 +272,14 @@ def run_training(
         if report.validation:
             last_validation = f"  validation {report.validation['success']:.1%}"
         rate = trainer.frames / max(trainer.seconds, 1e-9)
-        told = (
+        status = (
             f"{report.frames / 1e6:.2f}M frames, {rate:,.0f}/s  {tell(report)}  "
             f"loss {sum(report.losses.values()):.3f}{last_validation}"
         )
         frames, total = report.frames, trainer.total_frames
-        bar.update(task, description=report.stage, total=total, completed=frames, told=told)
+        bar.update(task, description=report.stage, total=total, completed=frames, status=status)
         if report.validation and not console.is_terminal:
-            say(f"{report.stage}  {told}")
+            say(f"{report.stage}  {status}")
 
     try:
         trainer = train(make_trainer, training, out, on_report=show, on_message=say)
@@ -288,7 +287,7 @@ def run_training(
         raise Problem(str(error)) from None
     except KeyboardInterrupt:
         bar.live.stop()
-        say(f"saved in {out}; the same command goes on from here")
+        say(f"saved in {out}; run the same command again to resume")
         raise
     finally:
         bar.live.stop()

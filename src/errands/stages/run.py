@@ -36,9 +36,9 @@ def train(
     claim(folder, training)
     trainer = make_trainer()
     for complaint in trainer.resume(folder):
-        on_message(f"{complaint}; going on from the previous checkpoint")
+        on_message(f"{complaint}; resuming from the previous checkpoint")
     if trainer.frames:
-        on_message(f"going on from frame {trainer.frames:,}")
+        on_message(f"resuming from frame {trainer.frames:,}")
     journal = Journal(folder, trainer)
     whole = True  # half an iteration could not be resumed exactly, so it is never saved
     try:
