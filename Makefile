@@ -35,7 +35,8 @@ demo: setup ## Watch a trained agent run an errand that it was never trained on,
 
 # Two workers, one thread each (tests/conftest.py). Neighbours share fixtures, so each worker starts
 # with half of the tests in order; the first to finish takes over some of the other's.
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+# Bytecode is kept, whatever the environment says: each worker would compile the tests for 7 seconds.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal
 
 test: lint browser ## Check style and types, then run all tests
 	$(PYTEST)

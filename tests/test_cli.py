@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,21 @@ from errands.agents.registry import AGENTS
 from errands.cli import main
 from twins.terminal import started
 
+TELLS_WHEN_AT_WORK = """
+import sys
+from errands.cli import main
+from errands.worlds.vector import Worlds
+
+step = Worlds.step
+
+def first_step(*arguments, **options):
+    Worlds.step = step
+    print("at work", flush=True)
+    return step(*arguments, **options)
+
+Worlds.step = first_step
+sys.exit(main())
+"""
 COMMAND = [sys.executable, "-c", "import sys; from errands.cli import main; sys.exit(main())"]
 
 
@@ -122,10 +136,11 @@ def test_wrong_word_is_named_in_one_line_without_traceback() -> None:
 def test_interruption_is_quiet_and_leaves_no_file(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     arguments = ["evaluate", "instructions", "--episodes", "9999999", "--json", str(result)]
-    process = started([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", TELLS_WHEN_AT_WORK, *arguments]
+    process = started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        time.sleep(4)
-        assert process.poll() is None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n"
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     finally:

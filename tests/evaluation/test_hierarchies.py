@@ -89,11 +89,13 @@ def test_the_shipped_agent_executes_lists_of_four_and_uses_events() -> None:
     assert measured["events_used"]["mean"] > 0.4 * measured["events"]["mean"]
 
 
+@pytest.mark.slow
 def test_the_shipped_agent_executes_long_lists_of_instructions_it_was_never_trained_on() -> None:
     test = InstructionTest("dynamic", "grid", split="unseen", length=20, episodes=100)
     assert evaluate_instructions(test)["success"]["mean"] >= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["long", "short", "dynamic-no-analogy", "dynamic-soft"])
 def test_the_other_shipped_agents_execute_lists_of_four(agent: str) -> None:
     test = InstructionTest(agent, "grid", split="train", length=4, episodes=100)

@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from twins.pages import PATIENCE, serving
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
     missing = "no Chromium here; make browser installs it"
