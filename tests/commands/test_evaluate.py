@@ -55,6 +55,24 @@ def test_several_lengths_make_a_list(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
 
+def test_maps_have_the_sizes_that_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "result.json"
+    options = ["--agent", "shortest-path", "--length", "2"]
+    steps = []
+    for sizes, recorded in ((["--sizes", "7"], [7, 7]), (["--sizes", "10"], [10, 10]), ([], None)):
+        assert main([*FEW, *options, *sizes, "--json", str(path)]) == 0
+        record = json.loads(path.read_text())
+        assert record["sizes"] == recorded
+        assert (f"shortest-path, grid train, sizes {sizes[-1]}," if sizes else "train, 12") in (
+            capsys.readouterr().out
+        )
+        steps.append(record["steps"])
+    assert steps[0]["mean"] < steps[1]["mean"]
+    assert steps[1] == steps[2]
+
+
 def test_without_json_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*FEW, "--no-all", "--forgiving"]) == 0
     assert "100.00%" in capsys.readouterr().out
@@ -74,6 +92,10 @@ def test_without_json_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> 
         (["--lengths", "few"], "write 1..20"),
         (["--lengths", "1..2..3"], "write 1..20"),
         (["--lengths", ""], "write 1..20"),
+        (["--sizes", "small"], "write 7..10 or 8"),
+        (["--sizes", "10..7"], "write 7..10"),
+        (["--sizes", "6..10"], "--sizes 6 is out of range; give a number from 7 to 10"),
+        (["--sizes", "11"], "from 7 to 10"),
         (["--episodes", "0"], "--episodes 0"),
         (["--seed", "4294967296"], "--seed"),
         (["--split", "sean"], "seen"),

@@ -18,6 +18,7 @@ from errands.evaluation.episodes import (
 )
 from errands.evaluation.tables import read_records
 from errands.seeds import TEST_SEEDS, VALIDATION_SEEDS
+from errands.worlds.spec import WALL
 
 RESULTS = Path(__file__).parents[2] / "results"
 MEASURED = ("success", "reward", "steps", "completed", "events", "events_used")
@@ -132,3 +133,14 @@ def test_unknown_agents_get_a_suggestion() -> None:
 def test_mean_and_error() -> None:
     assert mean_and_error(np.array([1.0, 3.0])) == {"mean": 2.0, "stderr": 1.0}
     assert mean_and_error(np.array([True])) == {"mean": 1.0, "stderr": None}
+
+
+def test_sizes_are_drawn_from_the_whole_range() -> None:
+    """Outside a map there are walls: where it is open shows how large it is, or a little less."""
+    for smallest, largest in ((7, 10), (8, 8)):
+        worlds = InstructionTest("shortest-path", "block", sizes=(smallest, largest)).worlds(200)
+        worlds.reset()
+        is_open = worlds.privileged["tiles"] != WALL
+        spans = {int(np.ptp(np.flatnonzero(cells.any(axis=0)))) + 3 for cells in is_open}
+        assert spans >= set(range(smallest, largest + 1))
+        assert max(spans) == largest

@@ -7,8 +7,10 @@ from errands.evaluation.list_tables import (
     find,
     forgiving_table,
     lists_table,
+    sizes_table,
     variants,
 )
+from errands.evaluation.tables import planner_table
 from twins.results import list_record
 
 PAPERS = (("train", 4), ("seen", 20), ("unseen", 20))
@@ -90,6 +92,29 @@ def test_the_forgiving_world_has_its_table_if_it_was_measured() -> None:
     table = forgiving_table([list_record("dynamic", "seen", 20, forgiving=True)])
     assert table is not None
     assert table.rows[0][4] == "-11.06 (86.2%)"
+
+
+def test_other_sizes_stand_beside_the_full_size_and_nowhere_else() -> None:
+    full = list_record("dynamic", "train", 4)
+    assert sizes_table([full]) is None
+    better = {"mean": 0.95, "stderr": 0.01}
+    small = list_record("dynamic", "train", 4, sizes=[7, 10], success=better, episodes=5000)
+    other = list_record("short", "train", 4, sizes=[7, 10], forgiving=True)
+    table = sizes_table([full, small, other])
+    assert table is not None
+    ours = "-2.00 ±0.02 (90.0 ±1.0%)"
+    assert [row[1:] for row in table.rows] == [
+        ("short", "0", "train 4", "7..10", ours, "-", "1,000"),
+        ("dynamic", "0", "train 4", "7..10", "-2.00 ±0.02 (95.0 ±1.0%)", ours, "5,000"),
+    ]
+    assert len(table.headings) == len(table.rows[0])
+    assert find([full, small], Variant.of(full), "train", 4) is full
+    assert lists_table([small]).rows == ()
+    assert forgiving_table([other]) is None
+    planners = [
+        list_record("shortest-path", "train", 4, **size) for size in ({}, {"sizes": [7, 7]})
+    ]
+    assert len(planner_table(planners).rows) == 1
 
 
 def test_caught_events_also_in_older_records() -> None:

@@ -16,6 +16,7 @@ from errands.commands.problem import (
     check_range,
     check_seed,
     parse_lengths,
+    parse_sizes,
 )
 from errands.language.instruction import MAX_INSTRUCTIONS
 
@@ -40,6 +41,7 @@ class EvaluateInstructions:
       errands evaluate instructions --agent dynamic --split unseen --length 20 --episodes 5000
       errands evaluate instructions --weights runs/dynamic --split seen --json result.json
       errands evaluate instructions --world block --lengths 1..20 --json -
+      errands evaluate instructions --world block --agent dynamic --length 4 --sizes 7..10
       errands evaluate instructions --agent dynamic --split seen --length 20 --explain
     """
 
@@ -64,6 +66,11 @@ class EvaluateInstructions:
         str | None, tyro.conf.arg(metavar="FROM..TO", help_behavior_hint="(instead of --length)")
     ] = None
     """Several lengths, such as 1..20 or 1,4,10: the result is a list of records."""
+    sizes: Annotated[
+        str | None, tyro.conf.arg(metavar="FROM..TO", help_behavior_hint="(default: 10)")
+    ] = None
+    """Cells per side of the map, border included, drawn for every episode: 7..10 are all sizes that
+    the paper trains in."""
     no_all: bool = False
     """Exclude instructions with "all"."""
     forgiving: bool = False
@@ -78,7 +85,7 @@ class EvaluateInstructions:
     """Write the result; "-" prints it, and nothing else, to standard output."""
 
     def execute(self) -> int:
-        lengths = self._check()
+        lengths, sizes = self._check()
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -110,6 +117,7 @@ class EvaluateInstructions:
                 episodes=self.episodes,
                 seed=self.seed,
                 soft=actor.soft,
+                sizes=sizes,
             )
             for length in lengths
         ]
@@ -137,8 +145,8 @@ class EvaluateInstructions:
         self._tell(records)
         return 0
 
-    def _check(self) -> tuple[int, ...]:
-        """The list lengths to measure, once everything is known to be in order."""
+    def _check(self) -> tuple[tuple[int, ...], tuple[int, int] | None]:
+        """The list lengths and map sizes to measure, once everything is known to be in order."""
         if self.length is not None and self.lengths is not None:
             raise Problem("--length and --lengths exclude each other; drop one of them")
         if self.lengths is not None:
@@ -149,7 +157,12 @@ class EvaluateInstructions:
         check_range("--episodes", self.episodes, 1, MOST_EPISODES)
         check_seed(self.seed, self.episodes)
         check_writable("--json", self.json)
-        return lengths
+        if self.sizes is None:
+            return lengths, None
+        from errands.learning.curriculum import SMALLEST
+        from errands.worlds.spec import MAP_SIZE
+
+        return lengths, parse_sizes(self.sizes, (SMALLEST, MAP_SIZE))
 
     def _tell(self, records: list[dict[str, Any]]) -> None:
         if self.json is not None:
@@ -162,7 +175,8 @@ class EvaluateInstructions:
         from errands.commands.explanation import print_explanation
 
         name = records[0]["agent"] + (", soft" if self.soft else "")
-        table = Table(title=f"{name}, {self.world} {self.split}, {self.episodes} episodes")
+        where = f"{self.world} {self.split}" + (f", sizes {self.sizes}" if self.sizes else "")
+        table = Table(title=f"{name}, {where}, {self.episodes} episodes")
         for heading in ("length", "success", "reward", "steps", "completed", "caught"):
             table.add_column(heading, justify="right")
         for record in records:

@@ -30,16 +30,29 @@ def check_instructions(text: str, vocabulary: Vocabulary) -> None:
 
 def parse_lengths(text: str) -> tuple[int, ...]:
     """List lengths from "1..20", "1,4,10,20" or a mixture of both."""
+    hint = f"--lengths '{text}' is not understood; write 1..20 or 1,4,10"
     lengths: list[int] = []
     for part in text.split(","):
-        first, dots, last = part.strip().partition("..")
-        try:
-            bounds = int(first), int(last if dots else first)
-        except ValueError:
-            raise Problem(f"--lengths '{text}' is not understood; write 1..20 or 1,4,10") from None
-        for length in bounds:
-            check_range("--lengths", length, 1, MAX_INSTRUCTIONS)
-        if bounds[0] > bounds[1]:
-            raise Problem(f"--lengths '{part}' counts down; write {bounds[1]}..{bounds[0]}")
-        lengths += range(bounds[0], bounds[1] + 1)
+        first, last = _bounds("--lengths", part, (1, MAX_INSTRUCTIONS), hint)
+        lengths += range(first, last + 1)
     return tuple(lengths)
+
+
+def parse_sizes(text: str, possible: tuple[int, int]) -> tuple[int, int]:
+    """The smallest and the largest map from "7..10" or "8"."""
+    hint = f"--sizes '{text}' is not understood; write 7..10 or 8"
+    return _bounds("--sizes", text, possible, hint)
+
+
+def _bounds(option: str, text: str, possible: tuple[int, int], hint: str) -> tuple[int, int]:
+    """Both ends of "1..20", or twice the same of "4"; `hint` is what to write instead."""
+    first, dots, last = text.strip().partition("..")
+    try:
+        bounds = int(first), int(last if dots else first)
+    except ValueError:
+        raise Problem(hint) from None
+    for bound in bounds:
+        check_range(option, bound, *possible)
+    if bounds[0] > bounds[1]:
+        raise Problem(f"{option} '{text}' counts down; write {bounds[1]}..{bounds[0]}")
+    return bounds

@@ -7,7 +7,7 @@ world that was trained on.
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -190,9 +190,10 @@ class InstructionTest:
     episodes: int = 1000
     seed: int = 0
     soft: bool = False  # whether a trained agent updates softly
+    sizes: tuple[int, int] | None = None  # smallest and largest map, border included; None: full
 
     def worlds(self, count: int) -> Worlds:
-        return instruction_worlds(
+        worlds = instruction_worlds(
             self.world,
             count,
             split=self.split,
@@ -200,6 +201,9 @@ class InstructionTest:
             with_all=self.with_all,
             forgiving=self.forgiving,
         )
+        if self.sizes is not None:
+            worlds.change_setting(replace(worlds.setting, sizes=self.sizes))
+        return worlds
 
 
 def evaluate_instructions(

@@ -79,6 +79,7 @@ def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], list[Record]
         if record["world"] == "grid"
         and record["with_all"]
         and not record["forgiving"]
+        and not record.get("sizes")
         and record["split"] in SPLIT_STYLES
     ]
     found: dict[tuple[Variant, str], list[Record]] = {}

@@ -83,8 +83,8 @@ def find(
     with_all: bool = True,
     forgiving: bool = False,
 ) -> Record | None:
-    """The measurement with most episodes."""
-    wanted = (variant, split, length, with_all, forgiving)
+    """The measurement with most episodes, in worlds of full size."""
+    wanted = (variant, split, length, with_all, forgiving, None)
     found = [
         record
         for record in records
@@ -95,6 +95,7 @@ def find(
             record["length"],
             record["with_all"],
             record["forgiving"],
+            record.get("sizes"),
         )
     ]
     return max(found, key=lambda record: int(record["episodes"]), default=None)
@@ -145,7 +146,8 @@ def ablation_table(records: Sequence[Record]) -> Table:
 
 def forgiving_table(records: Sequence[Record]) -> Table | None:
     """The world that puts missing targets back; None if nothing was measured there."""
-    forgiving = [r for r in records if r["world"] == "grid" and r["forgiving"] and r["with_all"]]
+    full = [r for r in records if r["world"] == "grid" and not r.get("sizes")]
+    forgiving = [r for r in full if r["forgiving"] and r["with_all"]]
     headings: tuple[str, ...] = ("agent", "seed")
     for split, length in COLUMNS:
         headings += (f"{split} {length}: paper", "ours")
@@ -158,6 +160,24 @@ def forgiving_table(records: Sequence[Record]) -> Table | None:
             cells += (_theirs(theirs), _ours(ours))
         rows.append((variant.name, _seed(variant), *cells))
     return Table(headings, tuple(rows)) if rows else None
+
+
+def sizes_table(records: Sequence[Record]) -> Table | None:
+    """Lists in worlds of several sizes beside the full size; None if nothing was measured there."""
+    headings = ("world", "agent", "seed", "lists", "sizes", "ours", "full size: ours", "episodes")
+    several = [record for record in records if record.get("sizes")]
+    rows = []
+    for variant in variants(several):
+        for record in several:
+            if Variant.of(record) != variant:
+                continue
+            about = {name: record[name] for name in ("with_all", "forgiving")}
+            full = find(records, variant, record["split"], record["length"], **about)
+            lists = f"{record['split']} {record['length']}"
+            sizes = "..".join(map(str, record["sizes"]))
+            cells = lists, sizes, _ours(record), _ours(full), f"{record['episodes']:,}"
+            rows.append((variant.world, variant.name, _seed(variant), *cells))
+    return Table(headings, tuple(rows), words=5) if rows else None
 
 
 def caught_table(records: Sequence[Record]) -> Table | None:

@@ -27,6 +27,8 @@ updates (soft ones weigh the old and the new decision by gate and shift), and in
 with hard updates. The paper's numbers are those of its earlier version where the paper itself has
 none."""
 FORGIVING = """The same in the forgiving world, which replaces missing targets."""
+SIZES = """The same agents in worlds of all sizes that the paper trains in, 7 to 10 cells a side
+with the border, drawn for every episode; everywhere else worlds have the full size of 10."""
 CURVES = """By the length of the list, ours as solid lines, the paper's dashed (the first seed of
 each agent; the paper's near-optimal policy does not distinguish seen from unseen)."""
 CAUGHT = """An enemy (in the block world: a box) appears at random, is not mentioned by any
@@ -87,6 +89,9 @@ def _lists(trained: list[Record], planners: list[Record], results: Path, out: Pa
     forgiving = list_tables.forgiving_table(records)
     if forgiving:
         parts += [_paragraph(FORGIVING), forgiving]
+    sizes = list_tables.sizes_table(records)
+    if sizes:
+        parts += [_paragraph(SIZES), sizes]
     parts += _interruptions(records, out)
     return parts
 

@@ -62,7 +62,7 @@ def skill_table(records: Sequence[Record]) -> Table:
 
 
 def planner_table(records: Sequence[Record]) -> Table:
-    """The hand-made policies: the yardsticks of the worlds."""
+    """The hand-made policies in worlds of full size: the yardsticks of the worlds."""
     headings: tuple[str, ...] = (
         "world",
         "policy",
@@ -74,7 +74,8 @@ def planner_table(records: Sequence[Record]) -> Table:
         "steps",
     )
     headings += ("episodes",)
-    order = sorted(records, key=lambda r: (r["world"], r["agent"], r["split"], r["length"]))
+    full = [record for record in records if not record.get("sizes")]
+    order = sorted(full, key=lambda r: (r["world"], r["agent"], r["split"], r["length"]))
     rows = []
     for record in order:
         on_grid = record["world"] == "grid"
