@@ -240,3 +240,14 @@ def test_explanations_of_several_lengths_are_told_apart(
     assert main([*FEW, *options, "--json", "-"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert [record["explanation"]["failed"] > 0 for record in records] == [True, True]
+
+
+def test_the_shipped_agent_is_explained_even_if_no_list_failed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--agent", "dynamic", "--length", "1", "--episodes", "3", "--explain"]
+    assert main(["evaluate", "instructions", *options]) == 0
+    said = capsys.readouterr().out
+    assert "100.00%" in said
+    assert "No list failed." in said
+    assert "Decisions, instruction by instruction" in said

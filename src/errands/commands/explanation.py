@@ -12,7 +12,10 @@ NO_SKILL = "Without a skill there is no signal, and no subtask to compare with t
 
 def print_explanation(explanation: dict[str, Any], console: Console) -> None:
     """The tables of an `Explanation.record`; without a terminal, plain columns."""
-    _print(_causes(explanation), console)
+    if explanation["failed"]:
+        _print(_causes(explanation), console)
+    else:
+        console.print("\nNo list failed.", highlight=False)
     shown = set()
     for example in explanation["examples"]:
         if example["cause"] not in shown:
