@@ -1,15 +1,15 @@
-"""Begin with small worlds and let them grow with the success rate (paper, appendix E)."""
+"""Curricula: maps and lists that grow with the success rate (paper, appendix E), and events."""
 
 from dataclasses import replace
 
 from errands.worlds.spec import Setting
 
 SMALLEST = 7  # map size to begin with, border included, unless the world has smaller ones [C]
-GROW_AT = 0.9  # share of successes in the last batches that makes the next size join [O]
-PATIENCE = 5  # batches in a row [O]
-GROW_LISTS_AT = 0.85  # share of successes that makes lists longer [O]
-ENOUGH = 0.5  # share of events used, at which they happen as often as in the world itself [O]
-MEMORY = 4  # batches that it is a mean of [O]
+GROW_AT = 0.9  # success rate at which the next map size is added [O]
+PATIENCE = 5  # consecutive batches with that success rate [O]
+GROW_LISTS_AT = 0.85  # success rate at which lists become longer [O]
+ENOUGH = 0.5  # share of used events at which they are as frequent as in the original world [O]
+MEMORY = 4  # batches over which that share is averaged [O]
 
 
 def smallest_size(full: Setting) -> int:
@@ -18,7 +18,7 @@ def smallest_size(full: Setting) -> int:
 
 
 class Curriculum:
-    """Which sizes are drawn from: 7 alone at first, then 7..8, and so on to all of them."""
+    """The range of map sizes: only 7 at first, then 7 to 8, and so on up to all sizes."""
 
     def __init__(self, full: Setting, *, enabled: bool = True) -> None:
         self._full = full
@@ -29,7 +29,7 @@ class Curriculum:
 
     @property
     def grown(self) -> bool:
-        """Whether the largest have joined."""
+        """Whether the largest maps are included."""
         return self.largest == self._full.sizes[1]
 
     @property
@@ -38,7 +38,7 @@ class Curriculum:
         return replace(self._full, sizes=sizes) if self._enabled else self._full
 
     def learn(self, success: float) -> bool:
-        """Take in a batch's success rate; true when the setting has changed."""
+        """Take a batch's success rate into account; true when the setting has changed."""
         self._good_batches = self._good_batches + 1 if success >= GROW_AT else 0
         if self.grown or self._good_batches < PATIENCE:
             return False
@@ -54,7 +54,7 @@ class Curriculum:
 
 
 class ListCurriculum:
-    """How long lists are: 1 at first, and one more whenever the agent has learned to do those."""
+    """The range of list lengths: 1 at first, and one more each time those are learned."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -72,7 +72,7 @@ class ListCurriculum:
         return (self.reached - 1) / max(self._longest - 1, 1)
 
     def learn(self, success: float) -> bool:
-        """Take in a batch's success rate; true when lists have become longer."""
+        """Take a batch's success rate into account; true when lists have become longer."""
         self._good_batches = self._good_batches + 1 if success >= GROW_LISTS_AT else 0
         if self._good_batches < PATIENCE:
             return False
@@ -93,10 +93,10 @@ class ListCurriculum:
 
 
 class EventCurriculum:
-    """How often events happen: more often than in the world while few of them are used.
+    """How frequent events are: more than in the original world while few of them are used.
 
-    Who never meets one does not learn what it is worth; where they always come often, waiting for
-    the next pays better than finishing the list.
+    An agent that never meets an event cannot learn its value; where events are always frequent,
+    waiting for the next one pays better than finishing the list.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class EventCurriculum:
         self.caught += (caught - self.caught) / MEMORY
 
     def times(self, most: float) -> float:
-        """How many times the world's own chance, at `most` while none is used."""
+        """The factor on the world's probability of an event: `most` while none is used."""
         return 1.0 + (most - 1.0) * max(0.0, 1.0 - self.caught / ENOUGH)
 
     def facts(self) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""More processes on one training run: each has its own worlds, all share the same gradients.
+"""One training run in several processes: each has its own worlds, all share the same gradients.
 
-What a run decides by (success rates, for curricula and stages) is shared as well: processes that
-decided each for itself would no longer take the same steps.
+The success rates that curricula and stages depend on are averaged, too: otherwise processes would
+be in different stages and no longer take the same steps.
 
 Start it with `torchrun --nproc-per-node N --no-python errands train skill ...`.
 """

@@ -28,7 +28,7 @@ CLOSE = 4  # cells ahead that count as close in what is reported
 
 
 class NoRollout:
-    """Views are drawn one by one: nothing goes on from one batch to the next."""
+    """Views are drawn one by one: no state is carried from one batch to the next."""
 
     def snapshot(self) -> dict[str, Tensor]:
         return {}

@@ -37,7 +37,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
     def __init__(
         self, training: MetaTraining, device: str = "cpu", spec: WorldSpec | None = None
     ) -> None:
-        """`spec` is a world of one's own, in the place of the one that `training` names."""
+        """`spec` is a user's own world, instead of the one that `training` names."""
         self.spec = spec or WORLDS[training.world]
         training = tasks.fitted(training, self.spec)
         torch.manual_seed(training.seed)
@@ -45,7 +45,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
         super().__init__(training, MetaController(training.network), device, analogies)
         found = None if training.network.flat else load_skill(training.skill, device)
         self.skill = found.skill if found else None
-        # One's own may move or go on learning: it is kept with the agent, as it is now.
+        # A skill that is not shipped may move or change: a copy is kept with the agent.
         self._own_skill = None if training.skill in shipped_agents() else found
         self.hierarchy = Hierarchy(self.meta, self.skill)
         self.curriculum = ListCurriculum(training.longest)
@@ -191,7 +191,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
         return kind | {"soft": self.soft} | super().description()
 
     def save_agent(self, folder: Path, validation: Mapping[str, float]) -> None:
-        """The agent, with its skill beside it if that is one's own."""
+        """The agent, and its skill unless that is shipped."""
         if own := self._own_skill:
             save_agent(folder / OWN_SKILL, own.skill, own.description)
         super().save_agent(folder, validation)

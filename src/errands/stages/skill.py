@@ -37,7 +37,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
     def __init__(
         self, training: SkillTraining, device: str = "cpu", spec: WorldSpec | None = None
     ) -> None:
-        """`spec` is a world of one's own, in the place of the one that `training` names."""
+        """`spec` is a user's own world, instead of the one that `training` names."""
         self.spec = spec or WORLDS[training.world]
         training = tasks.fitted(training, self.spec)
         torch.manual_seed(training.seed)
@@ -62,9 +62,9 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         self.lessons = 0  # iterations of the teachers, which come first
 
     def _in_lists(self, seed: int) -> SkillRollout:
-        """Where the skill is told one subtask of a list after the other.
+        """Worlds in which the skill is given one subtask of a list after the other.
 
-        Without events: nothing should pay but what it is told.
+        They have no events: nothing should pay except the subtask that is given.
         """
         length = self.spec.limits.train_length
         lists = tasks.lists(self.spec, "train", (1, length))

@@ -74,34 +74,34 @@ class School:
         batch["returns"] = advantages + batch["values"]
         scale = advantages.std(dim=(0, 2), keepdim=True) + 1e-8  # each subtask its own
         batch["advantages"] = (advantages - advantages.mean(dim=(0, 2), keepdim=True)) / scale
-        # Who has not learned yet goes on exploring: sure of itself, it never would.
+        # A teacher that has not learned its subtask yet keeps exploring.
         explore = torch.tensor(
             [
                 entropy_weight if curriculum.grown else training.teachers.entropy
                 for curriculum in self.curricula
             ]
         )
-        told: dict[str, float] = {}
+        last: dict[str, float] = {}
         for _ in range(training.teacher_epochs):
             order = torch.randperm(training.steps, generator=random)
             for times in torch.split(order, CHUNK):
                 part = {name: _join(v[times]) for name, v in batch.items()}
                 terms = self._losses(part, explore)
                 self.optimizer.zero_grad(set_to_none=True)
-                # The means are over all teachers, but each should feel its own gradient in full.
+                # The terms are means over all teachers, but each needs its full gradient.
                 loss = torch.stack(list(terms.values())).sum() * len(self.worlds)
                 torch.autograd.backward(loss)
                 distributed.average_gradients(self.teachers)
                 self.optimizer.step()
-                told = {name: float(value.detach()) for name, value in terms.items()}
-        return told, statistics
+                last = {name: float(value.detach()) for name, value in terms.items()}
+        return last, statistics
 
     def _fit_worlds(self, k: int) -> None:
-        """Let teacher k's worlds be as large as its curriculum says."""
+        """Give teacher k's worlds the size that its curriculum is at."""
         self.worlds[k].change_setting(self.curricula[k].setting)
 
     def _losses(self, part: dict[str, Tensor], explore: Tensor) -> dict[str, Tensor]:
-        """Of frames (K, m, ...); `explore` (K,) weighs each teacher's entropy."""
+        """Terms of the loss on frames (K, m, ...); `explore` (K,) weighs each teacher's entropy."""
         output = self.teachers(part["images"])
         log_probabilities = torch.log_softmax(output.logits, dim=-1)
         chosen = log_probabilities.gather(-1, part["actions"][..., None]).squeeze(-1)
@@ -149,7 +149,7 @@ class School:
         return batch, self._look_back(ended)
 
     def _look_back(self, ended: Sequence[Sequence[EpisodeStatistics]]) -> RolloutStatistics:
-        """What became of each teacher's episodes; who did well gets larger worlds."""
+        """Statistics of the episodes that ended; successful teachers get larger worlds."""
         success, reward, episodes = [], [], 0
         for k, parts in enumerate(ended):
             done = np.concatenate([part.success for part in parts])
@@ -162,7 +162,7 @@ class School:
                 episodes += done.size
         return RolloutStatistics(
             episodes=episodes,
-            # Of teachers, not of episodes: one that always fails ends few of them.
+            # A mean over teachers, not over episodes: a teacher that always fails ends few.
             success=float(np.mean(success)) if success else 0.0,
             precision=0.0,  # teachers have no termination signal
             recall=0.0,
@@ -197,7 +197,7 @@ class School:
             parts.setdefault(part, {})[name] = value
         self.teachers.load_state_dict(parts["teachers"])
         checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))
-        if distributed.rank() == 0:  # who wrote it; others keep to worlds of their own
+        if distributed.rank() == 0:  # the process that wrote it; the others keep their worlds
             for k, worlds in enumerate(self.worlds):
                 worlds.restore({name: v.numpy() for name, v in parts[f"worlds-{k}"].items()})
         for k, curriculum in enumerate(self.curricula):
