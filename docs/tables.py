@@ -48,7 +48,11 @@ def missing(what: str) -> str:
 def paper_cells(record: Record) -> list[str]:
     """What the paper says of a planner's row: reward, success, steps."""
     agent, split, length = record["agent"], record["split"], record["length"]
-    cell = published.planner(agent, length) if (split == "train") == (length == 4) else None
+    cell = (
+        published.planner(record["world"], agent, length)
+        if (split == "train") == (length == 4)
+        else None
+    )
     on_curve = agent == NEAR_OPTIMAL and split != "train"
     curve = {
         metric: (published.curve(metric, NEAR_OPTIMAL, split) or {})[length]

@@ -17,7 +17,7 @@ from errands.config import meta_training, skill_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
-from errands.worlds.registration import ENVIRONMENTS
+from errands.worlds.registration import environments
 from errands.worlds.spec import BLOCK, GRID
 from twins.training import tiny, tiny_meta
 
@@ -211,7 +211,7 @@ def test_every_command_has_a_section() -> None:
 
 def test_every_environment_is_named() -> None:
     text = (DOCS / "gymnasium.md").read_text()
-    assert all(f"`{name}`" in text for name in ENVIRONMENTS)
+    assert all(f"`{name}`" in text for name in environments())
 
 
 def test_every_curve_is_explained() -> None:

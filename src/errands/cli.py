@@ -135,6 +135,8 @@ def _parse(name: str, entry: Entry, arguments: list[str]) -> Command:
     """The command with its options filled in; errors in them become a message of one line."""
     import tyro
 
+    from errands.commands.choices import REGISTRY
+
     module = importlib.import_module(f"errands.commands.{entry.module}")
     program = f"errands {name}"
     said = io.StringIO()
@@ -145,6 +147,7 @@ def _parse(name: str, entry: Entry, arguments: list[str]) -> Command:
                 prog=program,
                 args=arguments,
                 config=(tyro.conf.FlagCreatePairsOff,),
+                registry=REGISTRY,
             )
     except SystemExit as exit:
         if exit.code == BAD_INPUT:

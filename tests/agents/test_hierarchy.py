@@ -21,7 +21,8 @@ from errands.agents.meta import (
 )
 from errands.agents.skill import Memory, Skill, SkillNetwork, SkillOutput, build_skill
 from errands.worlds.spec import WORLDS
-from errands.worlds.vector import Worlds, list_tasks
+from errands.worlds.tasks import list_tasks
+from errands.worlds.vector import Worlds
 from twins.environments import make_vec
 from twins.meta import FORMS, SMALL, images_of, mask_of, randomised, tokens_of
 

@@ -17,7 +17,8 @@ from errands.agents.meta import MetaNetwork
 from errands.agents.skill import Skill, SkillNetwork, build_skill
 from errands.files import DamagedFile
 from errands.worlds.spec import WORLDS
-from errands.worlds.vector import Worlds, list_tasks
+from errands.worlds.tasks import list_tasks
+from errands.worlds.vector import Worlds
 from twins.meta import FORMS, randomised
 
 SMALL = SkillNetwork(embedding=6, conv1=3, conv2=4, conv3=5, hidden=8, factors=7, lstm=9)

@@ -10,7 +10,8 @@ from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
 from errands.worlds.raycast import build_tables
 from errands.worlds.scenes import count_pixels
 from errands.worlds.spec import BLOCK, FIRST_OBJECT
-from errands.worlds.vector import Worlds, list_tasks
+from errands.worlds.tasks import list_tasks
+from errands.worlds.vector import Worlds
 
 NETWORK = MapNetwork()
 AHEAD, ASIDE, SIDE, REACH = NETWORK.ahead, NETWORK.aside, NETWORK.side, NETWORK.reach

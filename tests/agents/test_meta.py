@@ -30,7 +30,8 @@ from errands.agents.registry import designs
 from errands.agents.skill import build_skill
 from errands.config import Preset, World, meta_training, skill_training
 from errands.worlds.spec import WORLDS
-from errands.worlds.vector import Worlds, list_tasks
+from errands.worlds.tasks import list_tasks
+from errands.worlds.vector import Worlds
 from twins.meta import (
     BLOCK,
     CERTAIN,

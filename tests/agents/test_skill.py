@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from errands.agents.skill import BlockSkill, GridSkill, Memory, Skill, SkillNetwork, build_skill
 from errands.config import Preset, Scenario, World, skill_training
 from errands.worlds.spec import WORLDS
-from errands.worlds.vector import Worlds, skill_tasks
+from errands.worlds.tasks import skill_tasks
+from errands.worlds.vector import Worlds
 
 SMALL = SkillNetwork(embedding=6, conv1=3, conv2=4, conv3=5, hidden=8, factors=7, lstm=9)
 BLOCK = replace(SMALL, world="block", objects=7, actions=9)

@@ -13,8 +13,8 @@ import pytest
 from errands.cli import main
 from errands.commands.keys import Keyboard
 from errands.commands.play import choose
-from errands.worlds.block import BlockAction
-from errands.worlds.grid import GridAction
+from errands.worlds.actions import BlockAction, GridAction
+from errands.worlds.kinds import KINDS
 
 
 def test_keys_are_read_one_at_a_time_and_the_terminal_is_restored() -> None:
@@ -34,9 +34,9 @@ def test_keys_are_read_one_at_a_time_and_the_terminal_is_restored() -> None:
 
 def test_every_action_has_keys() -> None:
     def names(world: str, keys: str) -> set[str]:
-        found, deed = set(), ""
+        found, first = set(), ""
         for key in keys.split():
-            name, deed = choose(world, key, deed)
+            name, first = choose(KINDS[world], key, first)
             found.add(name)
         return found - {""}
 
@@ -49,11 +49,12 @@ def test_every_action_has_keys() -> None:
     assert names("block", f"space {arrows} u j p t") == every
 
 
-def test_other_keys_do_nothing_and_forget_the_deed() -> None:
-    assert choose("grid", "p", "") == ("", "pick up")
-    assert choose("grid", "escape", "pick up") == ("", "")
-    assert choose("grid", "t", "pick up") == ("", "transform")
-    assert choose("block", "x", "") == ("", "")
+def test_other_keys_do_nothing_and_end_the_wait_for_a_direction() -> None:
+    assert choose(KINDS["grid"], "p", "") == ("", "p")
+    assert choose(KINDS["grid"], "escape", "p") == ("", "")
+    assert choose(KINDS["grid"], "t", "p") == ("", "t")
+    assert choose(KINDS["grid"], "space", "p") == ("no op", "")
+    assert choose(KINDS["block"], "x", "") == ("", "")
 
 
 def test_without_a_terminal_it_declines_politely(capsys: pytest.CaptureFixture[str]) -> None:

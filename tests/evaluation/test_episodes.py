@@ -101,7 +101,7 @@ def test_the_committed_yardsticks_are_as_close_to_the_paper_as_calibration_promi
     assert all(r["episodes"] >= 5000 and r["success"]["mean"] >= 0.99 for r in records)
     compared = 0
     for r in records:
-        theirs = published.planner(r["agent"], r["length"])
+        theirs = published.planner(r["world"], r["agent"], r["length"])
         if theirs:
             tolerance = {4: 0.15, 20: 0.6}[r["length"]]
             assert r["reward"]["mean"] == pytest.approx(theirs.reward, abs=tolerance)

@@ -19,8 +19,8 @@ def test_skills() -> None:
 
 
 def test_planners() -> None:
-    assert published.planner("near-optimal", 20) == cell(-10.3, 0.993)
-    assert published.planner("shortest-path", 7) is None
+    assert published.planner("grid", "near-optimal", 20) == cell(-10.3, 0.993)
+    assert published.planner("grid", "shortest-path", 7) is None
 
 
 def test_lists() -> None:

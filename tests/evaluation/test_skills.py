@@ -21,7 +21,8 @@ from errands.evaluation.skills import (
 from errands.language.splits import SCENARIOS
 from errands.seeds import TEST_SEEDS
 from errands.worlds.spec import GRID, WORLDS
-from errands.worlds.vector import Worlds, list_tasks, skill_tasks
+from errands.worlds.tasks import list_tasks, skill_tasks
+from errands.worlds.vector import Worlds
 from twins.skills import Moment, ScriptedSkill, tell_the_truth
 
 EPISODES, SEED = 24, 500

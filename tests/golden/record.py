@@ -22,7 +22,8 @@ from errands.agents.load import TrainedAgent, TrainedSkill, load, load_hierarchy
 from errands.agents.meta import bags_of_words
 from errands.language.splits import MOST_REPEATS
 from errands.worlds.spec import WORLDS
-from errands.worlds.vector import Worlds, list_tasks
+from errands.worlds.tasks import list_tasks
+from errands.worlds.vector import Worlds
 
 GOLDEN = Path(__file__).parent
 STEPS, COUNT, SEED = 24, 4, 2017

@@ -13,7 +13,8 @@ from errands.agents.meta import Decision, MetaInput, MetaNetwork, MetaState, bag
 from errands.agents.skill import SkillNetwork, build_skill
 from errands.learning.meta_rollout import MetaFrames, MetaRollout, MetaStatistics
 from errands.worlds.spec import WORLDS
-from errands.worlds.vector import TaskSource, Worlds, list_tasks
+from errands.worlds.tasks import TaskSource, list_tasks
+from errands.worlds.vector import Worlds
 from twins.meta import FORMS, randomised
 from twins.story import walk
 

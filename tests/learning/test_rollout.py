@@ -12,7 +12,8 @@ from errands.config import skill_training
 from errands.language.instruction import Instruction
 from errands.learning.rollout import SkillFrames, SkillRollout, sample
 from errands.worlds.spec import BLOCK, GRID, WORLDS
-from errands.worlds.vector import TaskSource, Worlds, given_list, list_tasks, skill_tasks
+from errands.worlds.tasks import TaskSource, given_list, list_tasks, skill_tasks
+from errands.worlds.vector import Worlds
 from twins.skills import Moment, ScriptedSkill, optimal_or_idle
 from twins.story import walk
 
@@ -166,7 +167,7 @@ def test_a_seeker_remembers_while_the_subtask_is_the_same(monkeypatch: pytest.Mo
     skill.worlds = Worlds(BLOCK, COUNT, given_list(BLOCK, words), replace(BLOCK.lists, event=False))
     rollout = SkillRollout(skill.worlds, 100, skill)
     forgotten: list[np.ndarray] = []
-    monkeypatch.setattr(rollout.seekers, "forget", lambda mask: forgotten.append(mask.copy()))
+    monkeypatch.setattr(rollout.teacher, "forget", lambda mask: forgotten.append(mask.copy()))
     frames, _ = rollout.collect(skill, torch.Generator().manual_seed(0), teacher=True)
     kinds = frames.subtasks[:, :, 1]
     changed = torch.zeros_like(frames.begins)

@@ -13,7 +13,8 @@ from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.stages.teacher import School
 from errands.worlds.spec import GRID
-from errands.worlds.vector import EpisodeStatistics, Worlds, skill_tasks
+from errands.worlds.tasks import skill_tasks
+from errands.worlds.vector import EpisodeStatistics, Worlds
 from twins.own_world import own_world
 
 

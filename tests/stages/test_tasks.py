@@ -14,7 +14,7 @@ from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.worlds.spec import BLOCK, GRID
-from errands.worlds.vector import list_tasks, skill_tasks
+from errands.worlds.tasks import list_tasks, skill_tasks
 from twins.own_world import own_world
 
 CELLAR = own_world("grid")

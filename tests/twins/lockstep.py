@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from errands.worlds.block import BlockAction
-from errands.worlds.grid import GridAction
+from errands.worlds.kinds import KINDS
 from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WorldSpec
 from errands.worlds.step import CUT_OFF, DONE, RUNNING
@@ -14,7 +13,7 @@ from twins.world import Twin
 
 
 def action_names(spec: WorldSpec) -> list[str]:
-    return [action.name for action in (GridAction if spec.kind == "grid" else BlockAction)]
+    return [action.name for action in KINDS[spec.kind].actions]
 
 
 def read_twin(worlds: Worlds, i: int) -> Twin:

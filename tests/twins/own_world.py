@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from errands.language.vocabulary import ALL, Vocabulary
-from errands.worlds.spec import Event, Rewards, Setting, StepLimits, WorldKind, WorldSpec
+from errands.worlds.spec import Event, Rewards, Setting, StepLimits, WorldSpec
 
 WORDS = Vocabulary(
     objects=("oil lamp", "gem", "dust", "mouse", "ghost"),
@@ -13,7 +13,7 @@ WORDS = Vocabulary(
 THINGS = ("oil lamp", "gem", "dust", "mouse")
 
 
-def own_world(kind: WorldKind) -> WorldSpec:
+def own_world(kind: str) -> WorldSpec:
     cellar = Setting(THINGS, objects=(0.1, 0.4), sizes=(6, 9), water=(0.0, 0.1))
     if kind == "block":
         cellar = replace(cellar, water=(0.0, 0.0))

@@ -8,7 +8,8 @@ import numpy as np
 from errands.language.instruction import Instruction, parse_instructions
 from errands.worlds.spec import FIRST_OBJECT, WALL, WATER, Setting, WorldSpec
 from errands.worlds.state import SUPPLY
-from errands.worlds.vector import Worlds, given_list
+from errands.worlds.tasks import given_list
+from errands.worlds.vector import Worlds
 from twins.lockstep import action_names
 from twins.world import COMPASS, Cell
 

@@ -277,7 +277,7 @@ def test_a_person_acts_with_keys_and_buttons(visit: Callable[..., Page]) -> None
     page.keyboard.press("ArrowLeft")
     expect(action).to_have_text("pick up west")
     page.get_by_role("button", name="Transform").click()
-    page.get_by_role("button", name="Go east").click()
+    page.get_by_role("button", name="move east").click()
     expect(action).to_have_text("transform east")
     page.keyboard.press("n")
     expect(action).to_have_text("no op")

@@ -31,7 +31,7 @@ def test_hello_offers_who_is_there_trained_agents_first() -> None:
 
 @BOTH
 def test_examples_can_be_carried_out(world: str) -> None:
-    example, seed = choices.EXAMPLES[world]
+    example, seed = WORLDS[world].example, WORLDS[world].example_seed
     episode = Episode(Begin(world, "near-optimal", example, seed), CAST)
     while episode.advance():
         pass

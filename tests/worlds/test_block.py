@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from errands.language.instruction import Instruction
+from errands.worlds.actions import BlockAction
 from errands.worlds.art import load_art
-from errands.worlds.block import ACTIONS, BlockAction
 from errands.worlds.raycast import build_tables, render_view, texture_atlas
 from errands.worlds.spec import BLOCK, GRID, Setting
 from errands.worlds.step import DONE
-from errands.worlds.vector import TaskSource, Worlds, image_shape, list_tasks, skill_tasks
+from errands.worlds.tasks import TaskSource, list_tasks, skill_tasks
+from errands.worlds.vector import Worlds
 from twins.lockstep import mixed_actions, read_twin, run_in_lockstep
 from twins.own_world import own_world
 from twins.scene import play, scene, thing_at
@@ -95,8 +96,8 @@ def test_observations_are_the_rendered_view() -> None:
 
 
 def test_the_papers_view_and_actions() -> None:
-    assert image_shape(BLOCK) == (64, 64, 3)
-    assert ACTIONS == 9
+    assert BLOCK.image_shape == (64, 64, 3)
+    assert len(BlockAction) == 9
     assert [action.name for action in BlockAction] == [
         *("LOOK_LEFT", "LOOK_RIGHT", "LOOK_UP", "LOOK_DOWN"),
         *("MOVE_FORWARD", "MOVE_BACKWARD", "PICK_UP", "TRANSFORM", "NO_OP"),

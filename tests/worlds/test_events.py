@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from errands.worlds.spec import BLOCK, GRID, NOTHING, Event, WorldSpec
-from errands.worlds.vector import Worlds, list_tasks, skill_tasks
+from errands.worlds.tasks import list_tasks, skill_tasks
+from errands.worlds.vector import Worlds
 from twins.lockstep import mixed_actions, read_twin
 from twins.scene import count_of, play, scene, thing_at
 

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from errands.worlds.grid import ACTIONS, AGENT_PLANE, GridAction, planes
+from errands.worlds.actions import GridAction
+from errands.worlds.grid import AGENT_PLANE
 from errands.worlds.spec import GRID, Setting, WorldSpec
 from errands.worlds.step import DONE
-from errands.worlds.vector import Worlds, list_tasks, skill_tasks
+from errands.worlds.tasks import list_tasks, skill_tasks
+from errands.worlds.vector import Worlds
 from twins.lockstep import read_twin, run_in_lockstep
 from twins.own_world import own_world
 from twins.scene import play, scene, thing_at
@@ -87,8 +89,8 @@ def test_observations_are_planes_of_what_is_where() -> None:
 
 
 def test_the_papers_planes_and_actions() -> None:
-    assert planes(len(GRID.objects)) == 18
-    assert ACTIONS == 13
+    assert GRID.image_shape == (18, 10, 10)
+    assert len(GridAction) == 13
     names = [action.name for action in GridAction]
     ways = ("NORTH", "SOUTH", "WEST", "EAST")
     assert names[0] == "NO_OP"

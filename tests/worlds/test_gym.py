@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import RecordEpisodeStatistics
 
 from errands.worlds.gym import ErrandsEnv
-from errands.worlds.registration import ENVIRONMENTS
+from errands.worlds.registration import environments
 from errands.worlds.spec import WORLDS
 from errands.worlds.state import SUPPLY
 from twins.environments import (
@@ -24,6 +24,7 @@ from twins.environments import (
     vector_rollout,
 )
 
+ENVIRONMENTS = environments()
 IDS = tuple(ENVIRONMENTS)
 EVERY_ID = pytest.mark.parametrize("name", IDS)
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

@@ -10,7 +10,8 @@ from errands.language.instruction import Instruction
 from errands.worlds.layout import keep_largest_region, provide
 from errands.worlds.spec import BLOCK, GRID, MAP_SIZE, WALL, Setting, WorldSpec
 from errands.worlds.state import SUPPLY
-from errands.worlds.vector import TaskSource, Worlds, given_list, list_tasks, skill_tasks
+from errands.worlds.tasks import TaskSource, given_list, list_tasks, skill_tasks
+from errands.worlds.vector import Worlds
 from twins import layout as on_paper
 from twins.lockstep import read_twin
 from twins.own_world import own_world

@@ -17,14 +17,8 @@ from errands.worlds.planner import (
 )
 from errands.worlds.spec import BLOCK, GRID, Rewards, WorldSpec
 from errands.worlds.step import DONE, RUNNING
-from errands.worlds.vector import (
-    OWN_SCENARIOS,
-    TaskSource,
-    Worlds,
-    given_list,
-    list_tasks,
-    skill_tasks,
-)
+from errands.worlds.tasks import OWN_SCENARIOS, TaskSource, given_list, list_tasks, skill_tasks
+from errands.worlds.vector import Worlds
 from twins.lockstep import action_names, mixed_actions, read_twin
 from twins.own_world import own_world
 from twins.planner import plan, plan_list

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from errands.worlds.block import BlockAction
+from errands.worlds.actions import BlockAction
 from errands.worlds.seeker import Seekers, is_worth_a_look, look
 from errands.worlds.spec import BLOCK, FIRST_OBJECT
-from errands.worlds.vector import Worlds, skill_tasks
+from errands.worlds.tasks import skill_tasks
+from errands.worlds.vector import Worlds
 from twins.seeker import AHEAD, poses_after, steps_to, visible_cells
 
 
@@ -39,7 +40,7 @@ def test_looking_marks_the_cells_that_a_twin_sees(worlds: Worlds) -> None:
 
 def test_planning_leaves_the_worlds_as_they_are(worlds: Worlds) -> None:
     before = worlds.privileged.copy()
-    Seekers(200).plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+    Seekers(worlds).plan(worlds.privileged_subtasks())
     assert (worlds.privileged == before).all()
 
 
@@ -49,12 +50,12 @@ def unknown(world: np.void, seen: NDArray[np.bool_]) -> set[tuple[int, int]]:
 
 
 def test_it_turns_until_a_target_was_seen_and_then_goes_where_one_may_be(worlds: Worlds) -> None:
-    seekers = Seekers(200)
+    seekers = Seekers(worlds)
     subtasks = worlds.privileged_subtasks()
     worlds.step(np.full(200, BlockAction.LOOK_DOWN))
     turned = went = 0
     while not worlds.status.all():
-        plan = seekers.plan(worlds.privileged, subtasks, worlds.rules)
+        plan = seekers.plan(subtasks)
         for i in np.flatnonzero((worlds.status == 0) & (plan.cost < 0)):
             world, chosen = worlds.privileged[i], np.flatnonzero(plan.optimal[i]).tolist()
             target = world["tiles"] == FIRST_OBJECT + subtasks[i, 1]
@@ -82,7 +83,7 @@ def test_it_turns_until_a_target_was_seen_and_then_goes_where_one_may_be(worlds:
 
 def test_it_looks_down_first(worlds: Worlds) -> None:
     for gaze in (BlockAction.LOOK_UP, BlockAction.LOOK_DOWN):  # from level to up, and back
-        plan = Seekers(200).plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+        plan = Seekers(worlds).plan(worlds.privileged_subtasks())
         assert (plan.optimal.argmax(axis=1) == BlockAction.LOOK_DOWN).all()
         assert (plan.optimal.sum(axis=1) == 1).all()
         worlds.step(np.full(200, gaze))
@@ -90,11 +91,11 @@ def test_it_looks_down_first(worlds: Worlds) -> None:
 
 def test_what_it_does_is_in_its_picture(worlds: Worlds) -> None:
     # The cell ahead is where it acts and where it goes, and it is always in view.
-    seekers = Seekers(200)
+    seekers = Seekers(worlds)
     deeds = 0
     while not worlds.status.all():
         acts = worlds.status == 0
-        plan = seekers.plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+        plan = seekers.plan(worlds.privileged_subtasks())
         assert not plan.optimal[:, BlockAction.MOVE_BACKWARD].any()
         actions = plan.optimal.argmax(axis=1)
         for world in worlds.privileged[acts & (actions >= BlockAction.MOVE_FORWARD)]:
@@ -107,17 +108,17 @@ def test_what_it_does_is_in_its_picture(worlds: Worlds) -> None:
 
 
 def test_it_finishes_every_subtask(worlds: Worlds) -> None:
-    seekers = Seekers(200)
+    seekers = Seekers(worlds)
     while not worlds.status.all():
-        plan = seekers.plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+        plan = seekers.plan(worlds.privileged_subtasks())
         worlds.step(plan.optimal.argmax(axis=1))
     assert worlds.finished().success.all()
 
 
 def test_a_new_episode_is_not_known(worlds: Worlds) -> None:
     worlds.step(np.full(200, BlockAction.LOOK_DOWN))
-    seekers = Seekers(200)
-    seekers.plan(worlds.privileged, worlds.privileged_subtasks(), worlds.rules)
+    seekers = Seekers(worlds)
+    seekers.plan(worlds.privileged_subtasks())
     mask = np.arange(200) < 50
     seekers.forget(mask)
     assert not seekers.seen[:50].any()

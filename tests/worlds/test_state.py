@@ -6,7 +6,8 @@ import pytest
 from errands.worlds.record import new_records
 from errands.worlds.spec import GRID, NOTHING, WALL
 from errands.worlds.state import World, below, is_free, place_somewhere, set_tile, uniform
-from errands.worlds.vector import Worlds, skill_tasks
+from errands.worlds.tasks import skill_tasks
+from errands.worlds.vector import Worlds
 from twins.generator import Generator
 from twins.scene import scene, thing_at
 from twins.world import INSIDE

@@ -11,21 +11,16 @@ from numpy.typing import NDArray
 from errands.language.instruction import Instruction, encode, parse_instructions
 from errands.language.splits import instructions, subtasks
 from errands.language.vocabulary import ALL, BLOCK_VOCABULARY, VERBS
-from errands.worlds.grid import FEW
+from errands.worlds.kinds import KINDS
 from errands.worlds.planner import NEAR_OPTIMAL, first_optimal
 from errands.worlds.spec import BLOCK, GRID, WorldSpec
 from errands.worlds.step import RUNNING
-from errands.worlds.vector import (
-    TaskSource,
-    Worlds,
-    given_list,
-    list_tasks,
-    own_instructions,
-    skill_tasks,
-)
+from errands.worlds.tasks import TaskSource, given_list, list_tasks, own_instructions, skill_tasks
+from errands.worlds.vector import Worlds
 from twins.own_world import own_world
 
 BOTH = pytest.mark.parametrize("spec", [GRID, BLOCK], ids=lambda spec: spec.name)
+FEW = KINDS["grid"].mechanics.few
 History = list[dict[str, NDArray[Any]]]
 
 

@@ -9,6 +9,7 @@ import tyro
 
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import check_range
+from errands.worlds.spec import WORLDS
 
 BATCHES = (64, 256, 1024, 4096, 16384)
 BESIDE_PEERS = 1024  # the batch that peers are compared with, the size of the largest peer's
@@ -55,7 +56,7 @@ class BenchWorlds:
         if self.peers:
             peers.check_installed()
         with compiling_notice():
-            for world in ("grid", "block"):
+            for world in WORLDS:
                 measure(world, (1,), seconds=0.001)
         import numba
 
@@ -67,7 +68,7 @@ class BenchWorlds:
         speeds: list[dict[str, Any]] = []
         others: list[dict[str, Any]] = []
         with console.status("measuring") as status:
-            for world in ("grid", "block"):
+            for world in WORLDS:
                 status.update(f"measuring {world} worlds")
                 speeds += measure(world, BATCHES, self.seconds)
             for name in peers.PEERS if self.peers else ():

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
 from errands.agents.registry import ALWAYS_THERE
+from errands.commands.choices import DEFAULT_WORLD, WorldOption
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import Problem, check_range
+from errands.worlds.spec import WORLDS
 
 TARGET = 10.0  # frames a second that every page should get
 ASKED = 30.0  # frames a second that every page asks for
@@ -41,8 +43,7 @@ class BenchWatch:
       errands bench watch --world block --clients 4 --json watch.json
     """
 
-    world: Literal["grid", "block"] = "grid"
-    """The world."""
+    world: WorldOption = DEFAULT_WORLD
     agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = ALWAYS_THERE
     """Which agent acts."""
     clients: int = 16
@@ -101,7 +102,8 @@ class BenchWatch:
             async def ask(kind: str, **fields: object) -> None:
                 await page.send(json.dumps({"kind": kind, **fields}))
 
-            choice = {"world": self.world, "agent": self.agent, "list": LISTS[self.world]}
+            wanted = LISTS.get(self.world, WORLDS[self.world].example)
+            choice = {"world": self.world, "agent": self.agent, "list": wanted}
             await page.recv()  # hello
             await ask("speed", rate=ASKED)
             await ask("begin", **choice, seed=seed)

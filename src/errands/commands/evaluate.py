@@ -9,6 +9,7 @@ import tyro
 
 from errands.agents.registry import ALWAYS_THERE
 from errands.commands.actors import WHO_ACTS
+from errands.commands.choices import DEFAULT_WORLD, WorldOption
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import (
     MOST_EPISODES,
@@ -45,8 +46,7 @@ class EvaluateInstructions:
       errands evaluate instructions --agent dynamic --split seen --length 20 --explain
     """
 
-    world: Literal["grid", "block"] = "grid"
-    """The world."""
+    world: WorldOption = DEFAULT_WORLD
     agent: Annotated[
         str | None,
         tyro.conf.arg(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from errands.commands.choices import DEFAULT_WORLD, WorldOption
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import MOST_EPISODES, Problem, check_range, check_seed
 
@@ -24,8 +25,7 @@ class EvaluateSkill:
       errands evaluate skill --weights runs/independent --split unseen --json -
     """
 
-    world: Literal["grid", "block"] = "grid"
-    """The world."""
+    world: WorldOption = DEFAULT_WORLD
     scenario: Literal["independent", "object-dependent", "inter-extrapolation"] = "independent"
     """The set of subtasks."""
     split: Literal["train", "unseen", "validation"] = "unseen"

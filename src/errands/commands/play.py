@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from errands.commands.choices import DEFAULT_WORLD, WorldOption
 from errands.commands.keys import Keyboard
 from errands.commands.problem import check_instructions, check_range, check_seed
 from errands.language.instruction import MAX_INSTRUCTIONS
-from errands.language.splits import vocabulary_of
 from errands.seeds import TEST_SEEDS
+from errands.worlds.kinds import Kind
+from errands.worlds.spec import WORLDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,24 +19,7 @@ if TYPE_CHECKING:
 
     from errands.worlds.vector import Worlds
 
-_WAYS = {"up": "north", "down": "south", "left": "west", "right": "east"}
 _ARROWS = {"w": "up", "s": "down", "a": "left", "d": "right"}
-_DEEDS = {"p": "pick up", "t": "transform"}
-_BLOCK_KEYS = {
-    "up": "move forward",
-    "down": "move backward",
-    "left": "look left",
-    "right": "look right",
-    "u": "look up",
-    "j": "look down",
-    "p": "pick up",
-    "t": "transform",
-    "space": "no op",
-}
-HELP = {
-    "grid": "arrows or wasd move, p or t and an arrow pick up or transform, space waits, q quits",
-    "block": "arrows move and turn, u j look up and down, p picks up, t transforms, space, q quits",
-}
 
 
 @dataclass(frozen=True)
@@ -52,8 +37,7 @@ class Play:
       errands play --split unseen --length 8 --seed 5
     """
 
-    world: Literal["grid", "block"] = "grid"
-    """The grid, seen from above, or the block world, seen in first person."""
+    world: WorldOption = DEFAULT_WORLD
     instructions: Annotated[str | None, tyro.conf.arg(help_behavior_hint="(default: drawn)")] = None
     """What to do, such as "visit pig, then pick up all eggs"."""
     split: Literal["train", "seen", "unseen", "validation"] = "train"
@@ -65,7 +49,7 @@ class Play:
 
     def execute(self) -> int:
         if self.instructions is not None:
-            check_instructions(self.instructions, vocabulary_of(self.world))
+            check_instructions(self.instructions, WORLDS[self.world].vocabulary)
         check_range("--length", self.length, 1, MAX_INSTRUCTIONS)
         check_seed(self.seed)
         keyboard = Keyboard()
@@ -92,16 +76,16 @@ class Play:
         return 0
 
 
-def choose(world: str, key: str, deed: str) -> tuple[str, str]:
-    """The name of the action that a key asks for, and the deed that still needs a direction."""
+def choose(kind: Kind, key: str, before: str) -> tuple[str, str]:
+    """The name of the action that a key asks for, or else the key if it waits for a second one.
+
+    `before` is the key that waits for this one.
+    """
     key = _ARROWS.get(key, key)
-    if world == "block":
-        return _BLOCK_KEYS.get(key, ""), ""
-    if key in _WAYS:
-        return f"{deed or 'move'} {_WAYS[key]}", ""
-    if key in _DEEDS:
-        return "", _DEEDS[key]
-    return ("no op" if key == "space" else ""), ""
+    for keys in (f"{before} {key}", key):
+        if keys in kind.keys:
+            return kind.keys[keys], ""
+    return "", key if any(keys.startswith(f"{key} ") for keys in kind.keys) else ""
 
 
 class _Game:
@@ -110,13 +94,11 @@ class _Game:
     def __init__(
         self, worlds: "Worlds", console: "Console", live: "Live", keyboard: Keyboard
     ) -> None:
-        from errands.evaluation.episodes import action_name
-
         self._worlds = worlds
         self._console = console
         self._live = live
         self._keyboard = keyboard
-        self._actions = {action_name(worlds, k): k for k in range(worlds.actions)}
+        self._actions = {worlds.kind.action_name(k): k for k in range(worlds.actions)}
         self._begin()
 
     def _begin(self) -> None:
@@ -125,9 +107,9 @@ class _Game:
 
     def play(self) -> str:
         """Returns the state of the last episode, as text."""
-        deed = ""
+        first = ""  # a key that waits for a second one
         while True:
-            self._draw(deed)
+            self._draw(first)
             key = self._keyboard.read()
             if key == "q":
                 return self._standing()
@@ -136,7 +118,7 @@ class _Game:
                     self._worlds.reset()
                     self._begin()
                 continue
-            name, deed = choose(self._worlds.spec.kind, key, deed)
+            name, first = choose(self._worlds.kind, key, first)
             if name:
                 self._act(name)
 
@@ -147,12 +129,13 @@ class _Game:
         self._reward += float(self._worlds.rewards[0])
         self._message = name
 
-    def _draw(self, deed: str) -> None:
+    def _draw(self, first: str) -> None:
         from errands.commands.screen import scene
 
         ended = bool(self._worlds.status[0])
-        prompt = f"{deed}: which way?" if deed else self._message
-        notes = [f"{self._standing()}   {prompt}", HELP[self._worlds.spec.kind]]
+        kind = self._worlds.kind
+        prompt = f"{kind.buttons[first].lower()}: which way?" if first else self._message
+        notes = [f"{self._standing()}   {prompt}", kind.help]
         if ended:
             notes[1] = "n starts another episode   q quits"
         self._live.update(scene(self._worlds, self._console, notes), refresh=True)

@@ -3,12 +3,13 @@
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from errands.agents.registry import ALWAYS_THERE, FAVOURITE
 from errands.commands.actors import WHO_ACTS
+from errands.commands.choices import DEFAULT_WORLD, WorldOption
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import (
     MOST_STEPS,
@@ -17,8 +18,8 @@ from errands.commands.problem import (
     check_range,
     check_seed,
 )
-from errands.language.splits import vocabulary_of
 from errands.seeds import TEST_SEEDS
+from errands.worlds.spec import WORLDS
 
 if TYPE_CHECKING:
     from errands.commands.actors import Actor
@@ -48,8 +49,7 @@ class Run:
 
     instructions: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="INSTRUCTIONS")]
     """What to do, such as "visit pig, then pick up all eggs"."""
-    world: Literal["grid", "block"] = "grid"
-    """The grid, seen from above, or the block world, seen in first person."""
+    world: WorldOption = DEFAULT_WORLD
     agent: Annotated[
         str | None,
         tyro.conf.arg(
@@ -91,7 +91,7 @@ class Run:
         return 0 if self._perform(self._worlds(), actor) else 1
 
     def _check(self) -> None:
-        check_instructions(self.instructions, vocabulary_of(self.world))
+        check_instructions(self.instructions, WORLDS[self.world].vocabulary)
         check_seed(self.seed)
         check_range("--fps", self.fps, 0.1, 60)
         if self.length_limit is not None:

@@ -32,12 +32,12 @@ def scene(
 ) -> RenderableType:
     """The first world, with lines of text below it; `pointer` is an agent's."""
     world, spec = worlds.privileged[0], worlds.spec
-    heading = int(world["heading"]) if spec.kind == "block" else None
+    heading = int(world["heading"]) if worlds.kind.first_person else None
     place = world["tiles"], int(world["row"]), int(world["column"]), spec.objects
     lines = ansi(*place, heading=heading, legend=True).split("\n")
     columns = [Text.from_ansi("\n".join(lines[:MAP_ROWS]), no_wrap=True)]
     rows = MAP_ROWS
-    if spec.kind == "block":
+    if worlds.kind.first_person:
         full = console.width >= WIDE and console.height >= HIGH
         view = worlds.images[0] if full else halved(worlds.images[0])
         columns.insert(0, half_blocks(view))

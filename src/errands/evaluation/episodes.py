@@ -22,8 +22,6 @@ from errands.evaluation.decisions import Explanation
 from errands.language.instruction import Instruction
 from errands.language.vocabulary import suggest
 from errands.seeds import TEST_SEEDS
-from errands.worlds.block import BlockAction
-from errands.worlds.grid import GridAction
 from errands.worlds.gym import instruction_worlds
 from errands.worlds.planner import first_optimal
 from errands.worlds.spec import NOTHING
@@ -105,11 +103,6 @@ class Step:
     thought: Thought | None = None  # why, where a trained agent acts
 
 
-def action_name(worlds: Worlds, action: int) -> str:
-    names = GridAction if worlds.spec.kind == "grid" else BlockAction
-    return names(action).name.lower().replace("_", " ")
-
-
 def watch_episode(worlds: Worlds, policy: Policy) -> Iterator[Step]:
     """Step the first world, already reset, until its episode ends."""
     while not worlds.status[0]:
@@ -148,7 +141,7 @@ def describe_step(worlds: Worlds, action: int, thought: Thought | None = None) -
     return Step(
         step=int(world["steps"]),
         action=action,
-        action_name=action_name(worlds, action),
+        action_name=worlds.kind.action_name(action),
         reward=round(float(worlds.rewards[0]), 6),
         progress=int(world["progress"]),
         achieved=int(world["achieved"]),

@@ -38,7 +38,7 @@ def value_maps(skill: Skill, path: Path, seed: int = 11) -> None:
     figure, axes = plt.subplots(1, 1 + len(VALUE_SUBTASKS), figsize=(13, 3.4), layout="constrained")
     world = worlds.privileged[0]
     place = world["tiles"], int(world["row"]), int(world["column"])
-    axes[0].imshow(top_down(*place, GRID.objects, load_art("grid")))
+    axes[0].imshow(top_down(*place, GRID.objects, load_art(GRID.art_name)))
     axes[0].set_title("observation")
     for axis, text in zip(axes[1:], VALUE_SUBTASKS, strict=True):
         values = _values_by_cell(skill, worlds, text)

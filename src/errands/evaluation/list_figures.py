@@ -76,7 +76,7 @@ def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], list[Record]
     plain = [
         record
         for record in records
-        if record["world"] == "grid"
+        if record["world"] == published.ABLATION_WORLD
         and record["with_all"]
         and not record["forgiving"]
         and not record.get("sizes")

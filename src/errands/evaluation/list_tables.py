@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from errands.agents.registry import order_of_results
 from errands.evaluation import published
 from errands.evaluation.document import Table
-from errands.evaluation.tables import NOTHING, Record, with_error
+from errands.evaluation.tables import NOTHING, Record, place_of_world, with_error
 
 TRAIN, TEST = 4, 20  # instructions of the paper's lists
 COLUMNS = (("train", TRAIN), ("seen", TEST), ("unseen", TEST))
@@ -62,12 +62,11 @@ class Variant:
         )
 
     @property
-    def order(self) -> tuple[bool, int, bool, bool, bool, str, int]:
+    def order(self) -> tuple[int, int, bool, bool, bool, str, int]:
         order = order_of_results()
         place = order.index(self.agent) if self.agent in order else len(order)
-        is_block = self.world == "block"
         kind = self.analogy, not self.learned_soft, not self.soft
-        return is_block, place, *kind, self.preset, self.seed or 0
+        return place_of_world(self.world), place, *kind, self.preset, self.seed or 0
 
 
 def variants(records: Iterable[Record]) -> list[Variant]:
@@ -130,7 +129,7 @@ def ablation_table(records: Sequence[Record]) -> Table:
     for split, with_all in columns:
         headings += (f"{split}{'' if with_all else ', without all'}: paper", "ours")
     rows = []
-    usual = [r for r in records if r["world"] == "grid" and not r["forgiving"]]
+    usual = [r for r in records if r["world"] == published.ABLATION_WORLD and not r["forgiving"]]
     for variant in variants(usual):
         cells: tuple[str, ...] = ()
         found = []
@@ -146,8 +145,8 @@ def ablation_table(records: Sequence[Record]) -> Table:
 
 def forgiving_table(records: Sequence[Record]) -> Table | None:
     """The world that puts missing targets back; None if nothing was measured there."""
-    full = [r for r in records if r["world"] == "grid" and not r.get("sizes")]
-    forgiving = [r for r in full if r["forgiving"] and r["with_all"]]
+    there = [r for r in records if r["world"] == published.ABLATION_WORLD and not r.get("sizes")]
+    forgiving = [r for r in there if r["forgiving"] and r["with_all"]]
     headings: tuple[str, ...] = ("agent", "seed")
     for split, length in COLUMNS:
         headings += (f"{split} {length}: paper", "ours")

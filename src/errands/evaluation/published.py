@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+ABLATION_WORLD = "grid"  # the only world of the earlier version, and so of the ablations
 LONGEST = 20  # instructions of the longest lists in the curves
 # How the authors' figure calls the agents of its curves: by (agent, with analogies).
 _CURVES = {
@@ -53,13 +54,13 @@ def _cell(table: dict[str, Any] | None, *columns: str) -> Cell | None:
 
 def skill(world: str, scenario: str, split: str, *, analogy: bool) -> Cell | None:
     """The paper's cell of a skill's table, or None where it has none."""
-    table = _tables()[f"{world}_skill"].get(scenario.replace("-", "_"), {})
+    table = _tables().get(f"{world}_skill", {}).get(scenario.replace("-", "_"), {})
     return _cell(table.get("analogy" if analogy else "no_analogy"), split)
 
 
-def planner(agent: str, length: int) -> Cell | None:
-    """The paper's cell of a hand-made policy on the grid, for lists of 4 and of 20."""
-    table = _tables()["grid_instructions"][agent.replace("-", "_")]
+def planner(world: str, agent: str, length: int) -> Cell | None:
+    """The paper's cell of a hand-made policy, for lists of 4 and of 20."""
+    table = _tables().get(f"{world}_instructions", {}).get(agent.replace("-", "_"))
     column = {4: "train", 20: "test"}.get(length)
     return _cell(table, column) if column else None
 
@@ -87,7 +88,7 @@ def lists(
     if plain:
         table = _tables().get(f"{world}_instructions", {})
         return _cell(table.get(f"hierarchical_{agent}", table.get(agent)), *columns)
-    if world != "grid":
+    if world != ABLATION_WORLD:
         return None
     earlier = _tables()["grid_instructions_ablations"]
     if forgiving:

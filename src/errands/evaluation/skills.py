@@ -19,7 +19,8 @@ from errands.language.splits import MOST_REPEATS
 from errands.learning.rollout import sample
 from errands.seeds import TEST_SEEDS
 from errands.worlds.spec import WORLDS, WorldSpec
-from errands.worlds.vector import TaskSource, Worlds, skill_tasks
+from errands.worlds.tasks import TaskSource, skill_tasks
+from errands.worlds.vector import Worlds
 
 BATCH = 512  # worlds at a time
 

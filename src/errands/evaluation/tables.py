@@ -12,6 +12,7 @@ from errands.evaluation import published
 from errands.evaluation.document import Table
 from errands.files import DamagedFile
 from errands.language.splits import SCENARIOS
+from errands.worlds.spec import WORLDS
 
 Record = dict[str, Any]
 NOTHING = "-"
@@ -78,8 +79,7 @@ def planner_table(records: Sequence[Record]) -> Table:
     order = sorted(full, key=lambda r: (r["world"], r["agent"], r["split"], r["length"]))
     rows = []
     for record in order:
-        on_grid = record["world"] == "grid"
-        theirs = published.planner(record["agent"], record["length"]) if on_grid else None
+        theirs = published.planner(record["world"], record["agent"], record["length"])
         rows.append(
             (
                 record["world"],
@@ -111,9 +111,14 @@ def percent(measured: dict[str, float | None]) -> str:
     return f"{mean:.1%}" if error is None else f"{mean:.1%} ±{error:.1%}"
 
 
-def _skill_order(record: Record) -> tuple[bool, int, bool, bool, bool]:
+def place_of_world(name: str) -> int:
+    """Where a world stands in tables: the package's in their order, then any other."""
+    return list(WORLDS).index(name) if name in WORLDS else len(WORLDS)
+
+
+def _skill_order(record: Record) -> tuple[int, int, bool, bool, bool]:
     return (
-        record["world"] == "block",
+        place_of_world(record["world"]),
         SCENARIOS.index(record["scenario"]),
         record["training"]["analogy"],
         record["training"].get("in_lists", False),

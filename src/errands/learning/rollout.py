@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from errands.agents.skill import Memory, Skill
-from errands.worlds.seeker import Seekers
 from errands.worlds.vector import Worlds
 
 SUBTASK = 2  # verb and object make a subtask; how often it is to be done comes after them
@@ -81,7 +80,7 @@ class SkillRollout:
         self.acted = np.zeros(worlds.count, np.int64)
         self.begins = np.ones(worlds.count, np.bool_)
         self.deeds = np.zeros(worlds.count, np.bool_)
-        self.seekers = Seekers(worlds.count)  # the block world's planner
+        self.teacher = worlds.new_teacher()
         worlds.reset()
         self.asked = worlds.privileged_subtasks()  # what the skill was asked for last
 
@@ -116,7 +115,7 @@ class SkillRollout:
             pauses = self.deeds & ~ended_before & (not counts)
             due = np.where(pauses[:, None], self.asked, worlds.privileged_subtasks())
             changed = (due[:, :SUBTASK] != self.asked[:, :SUBTASK]).any(axis=1)
-            self.seekers.forget(begins if skill.network.maps else begins | changed)
+            self.teacher.forget(begins if skill.network.maps else begins | changed)
             self.asked = due
             subtask = torch.from_numpy(due.astype(np.int64))
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
@@ -174,10 +173,7 @@ class SkillRollout:
 
     def _plan(self) -> NDArray[np.bool_]:
         """Every action (worlds, actions) that the planner would take."""
-        worlds = self.worlds
-        if worlds.spec.kind == "grid":
-            return worlds.plan_subtasks().optimal
-        return self.seekers.plan(worlds.privileged, self.asked, worlds.rules).optimal
+        return self.teacher.plan(self.asked).optimal
 
     def _value_now(self, skill: Skill) -> Tensor:
         device = skill.policy.weight.device
@@ -220,8 +216,8 @@ class SkillRollout:
             array[:] = arrays[name]
 
     def _flags(self) -> dict[str, NDArray[Any]]:
-        flags = {"begins": self.begins, "deeds": self.deeds, "seen": self.seekers.seen}
-        return {**flags, "asked": self.asked, "acted": self.acted}
+        flags = {"begins": self.begins, "deeds": self.deeds, "asked": self.asked}
+        return {**flags, "acted": self.acted, **self.teacher.memory}
 
 
 def _take_advice(actions: Tensor, advice: Tensor, share: float, random: torch.Generator) -> Tensor:

@@ -24,7 +24,8 @@ from errands.seeds import VALIDATION_SEEDS, training_seed
 from errands.stages import tasks
 from errands.stages.trainer import Phase, Trainer
 from errands.worlds.spec import WORLDS, Setting, WorldSpec
-from errands.worlds.vector import TaskSource, Worlds
+from errands.worlds.tasks import TaskSource
+from errands.worlds.vector import Worlds
 
 
 class MetaTrainer(Trainer[MetaFrames, MetaStage]):

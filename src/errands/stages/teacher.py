@@ -20,7 +20,8 @@ from errands.learning.curriculum import Curriculum
 from errands.learning.rollout import RolloutStatistics
 from errands.stages import tasks
 from errands.worlds.spec import WorldSpec
-from errands.worlds.vector import EpisodeStatistics, TaskSource, Worlds
+from errands.worlds.tasks import TaskSource
+from errands.worlds.vector import EpisodeStatistics, Worlds
 
 CHUNK = 4  # time steps an update: enough frames of each subtask to fill the batched products
 

@@ -6,15 +6,15 @@ import numpy as np
 
 import errands
 from errands.agents.registry import AGENTS, AgentEntry, named
-from errands.evaluation.episodes import Policy, action_name, agent_named, run_episodes
+from errands.evaluation.episodes import Policy, agent_named, run_episodes
 from errands.language.instruction import Instruction
-from errands.language.splits import instructions
 from errands.seeds import TEST_SEEDS
 from errands.watch.protocol import Agent, Hello, Item, Refused, World
 from errands.worlds.film import mp4_encoder
 from errands.worlds.gym import instruction_worlds, listed
 from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WORLDS
+from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
 
 # Who can act, by world and name: functions that make a policy, with a fresh memory, for a batch.
@@ -22,10 +22,6 @@ Agents = Mapping[str, Callable[[Worlds], Policy]]
 Cast = Mapping[str, Agents]
 
 ME = "me"
-EXAMPLES = {
-    "grid": ("pick up the pig, visit the box, transform all cows", 7),
-    "block": ("visit the cat, pick up 2 pigs, transform the sheep", 2),
-}
 SORTS = {
     "seen": ("seen", 4),
     "unseen": ("unseen", 4),
@@ -41,7 +37,7 @@ def hello(cast: Cast) -> Hello:
     worlds = {}
     for name, agents in cast.items():
         spec = WORLDS[name]
-        example, seed = EXAMPLES[name]
+        example, seed = _example(name)
         batch = instruction_worlds(name, 1, instructions=example)
         for make_policy in agents.values():
             batch.reset()
@@ -49,16 +45,26 @@ def hello(cast: Cast) -> Hello:
         # Trained agents first, otherwise in their own order; a person can always act.
         names = sorted(agents, key=lambda agent: agent in named("planner"))
         worlds[name] = World(
-            kind=spec.kind,
+            first_person=batch.kind.first_person,
+            keys=dict(batch.kind.keys),
+            buttons=dict(batch.kind.buttons),
             objects=spec.objects,
             event=spec.event.object if spec.event else "",
-            actions=tuple(action_name(batch, k) for k in range(batch.actions)),
+            actions=tuple(batch.kind.action_name(k) for k in range(batch.actions)),
             agents=(*map(_described, names), Agent(ME, "Me", "You act, with the keys.", "person")),
             example=example,
             seed=seed,
         )
     formats = ("gif", "mp4") if mp4_encoder() else ("gif",)
     return Hello(version=errands.__version__, worlds=worlds, formats=formats)
+
+
+def _example(world: str) -> tuple[str, int]:
+    """A list to begin with, and the seed of a world for it."""
+    spec = WORLDS[world]
+    if spec.example:
+        return spec.example, spec.example_seed
+    return sample(world, "seen", np.random.default_rng(0))
 
 
 def _described(name: str) -> Agent:
@@ -74,9 +80,9 @@ def check_world(world: str) -> None:
 
 def items(world: str, wanted: list[Instruction]) -> tuple[Item, ...]:
     """Instructions as the page lists them, with whether they are among the trained ones."""
-    trained = set(instructions(world, "train"))
-    words = WORLDS[world].vocabulary
-    return tuple(Item(item.words(words), item in trained) for item in wanted)
+    spec = WORLDS[world]
+    trained = set(list_tasks(spec, "train", (1, 1)).pool)
+    return tuple(Item(item.words(spec.vocabulary), item in trained) for item in wanted)
 
 
 def sample(world: str, sort: str, draw: np.random.Generator) -> tuple[str, int]:

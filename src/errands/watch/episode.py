@@ -11,15 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.evaluation.account import Witness
-from errands.evaluation.episodes import (
-    Thought,
-    action_name,
-    describe_thought,
-)
+from errands.evaluation.episodes import Thought, describe_thought
 from errands.evaluation.explain import explain
 from errands.evaluation.film import EpisodeFilm
 from errands.language.instruction import Instruction, InstructionError, parse_instructions
-from errands.language.splits import subtasks
 from errands.seeds import TEST_SEEDS
 from errands.watch.choices import ME, Cast, check_world, items
 from errands.watch.protocol import (
@@ -35,6 +30,7 @@ from errands.watch.protocol import (
 )
 from errands.worlds.gym import instruction_worlds
 from errands.worlds.spec import NOTHING, WORLDS
+from errands.worlds.tasks import skill_tasks
 from errands.worlds.vector import Worlds
 
 DIGITS = digits + ascii_lowercase  # of tiles and actions: there are never more than 36
@@ -82,8 +78,8 @@ class Episode:
         self._planned_keys = self._read_keys(begin.keys)
         self._planned_drops = self._read_drops(begin.drops)
         self._policy = None if begin.agent == ME else agents[begin.agent](self._worlds)
-        self._trained = set(subtasks(begin.world, "independent", "train"))
-        self._names = [action_name(self._worlds, k) for k in range(self._worlds.actions)]
+        self._trained = set(skill_tasks(self._worlds.spec, "independent", "train").pool)
+        self._names = [self._worlds.kind.action_name(k) for k in range(self._worlds.actions)]
         self._total = 0.0
         self._thought: Thought | None = None
         self._subtask: Instruction | None = None
@@ -212,7 +208,7 @@ class Episode:
         world, words = self._worlds.privileged[0], self._worlds.spec.vocabulary
         action = self.log.actions[-1] if self.log.actions else NOTHING
         subtask = self._subtask if self._thought else self._true_subtask()
-        is_block = self._worlds.spec.kind == "block"
+        has_view = self._worlds.kind.first_person
         event = int(world["event_left"]) if world["event_cell"] != NOTHING else 0
         return Frame(
             step=int(world["steps"]),
@@ -220,7 +216,7 @@ class Episode:
             row=int(world["row"]),
             column=int(world["column"]),
             heading=int(world["heading"]),
-            view=base64.b64encode(self._worlds.images[0]).decode() if is_block else "",
+            view=base64.b64encode(self._worlds.images[0]).decode() if has_view else "",
             action="" if action == NOTHING else self._names[action],
             code=action,
             deed=self._deed(),

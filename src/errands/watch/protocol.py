@@ -125,7 +125,9 @@ class Agent:
 class World:
     """A world that can be chosen."""
 
-    kind: str
+    first_person: bool  # whether the agent has a heading, and a view of its own
+    keys: dict[str, str]  # actions by the keys with which a person acts; "p up" is p, then up
+    buttons: dict[str, str]  # the first keys of these, and what to write on them
     objects: tuple[str, ...]
     event: str  # what appears unasked, and what a click drops
     actions: tuple[str, ...]

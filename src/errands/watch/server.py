@@ -110,7 +110,7 @@ def _page_files() -> dict[str, tuple[bytes, str]]:
 def _sheet(world: str) -> bytes:
     spec = WORLDS[world]
     picture = io.BytesIO()
-    sheet = sprite_sheet(spec.objects, load_art(spec.art or spec.kind))
+    sheet = sprite_sheet(spec.objects, load_art(spec.art_name))
     Image.fromarray(sheet).save(picture, format="PNG")
     return picture.getvalue()
 

@@ -1,47 +1,47 @@
-"""The block world: seen through the agent's own eyes, acted on straight ahead."""
+"""The block world: seen through the agent's eyes, acted on straight ahead."""
 
-from enum import IntEnum
+from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.language.vocabulary import PICK_UP, TRANSFORM
+from errands.language.vocabulary import PICK_UP, TRANSFORM, VISIT
+from errands.worlds.actions import BlockAction
+from errands.worlds.art import load_art
 from errands.worlds.kernel import kernel
-from errands.worlds.layout import Pool, begin_world
-from errands.worlds.raycast import RayTables, render_view
-from errands.worlds.record import Records
-from errands.worlds.spec import Rules
+from errands.worlds.planner import UNREACHABLE, mark_least
+from errands.worlds.raycast import RayTables, build_tables, render_view, texture_atlas
+from errands.worlds.spec import FIRST_OBJECT, MAP_SIZE, WALL, Rules, WorldSpec
 from errands.worlds.state import World
-from errands.worlds.step import RUNNING, act_on, are_within, forget_deed, is_over, live_on, move_to
+from errands.worlds.step import act_on, forget_deed, move_to
 
 # North, east, south, west: the order of headings, clockwise.
 AHEAD_ROW = np.array([-1, 0, 1, 0])
 AHEAD_COLUMN = np.array([0, 1, 0, -1])
-
-
-class BlockAction(IntEnum):
-    """Paper, section 3.3. Looking up or down changes only what is seen."""
-
-    LOOK_LEFT = 0
-    LOOK_RIGHT = 1
-    LOOK_UP = 2
-    LOOK_DOWN = 3
-    MOVE_FORWARD = 4
-    MOVE_BACKWARD = 5
-    PICK_UP = 6
-    TRANSFORM = 7
-    NO_OP = 8
-
-
-LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD, PICK, CHANGE, _NO_OP = map(int, BlockAction)
 ACTIONS = len(BlockAction)
+LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD, PICK, CHANGE, _NO_OP = map(int, BlockAction)
 LOWEST, HIGHEST = -1, 1  # pitch of the gaze
+ALL_WAYS = 4  # of moving: turn left, turn right, walk forward, walk backward
+FACING = 3  # the same without walking backward
+
+
+class BlockEyes(NamedTuple):
+    """What pictures are rendered with. It is flat: parallel kernels take no tuple in a tuple."""
+
+    backdrop: NDArray[np.uint16]  # this and the next three: RayTables
+    starts: NDArray[np.int32]
+    spans: NDArray[np.uint32]
+    texels: NDArray[np.uint16]
+    atlas: NDArray[np.uint8]  # the textures
+
+
+def eyes(spec: WorldSpec) -> BlockEyes:
+    return BlockEyes(*build_tables(), texture_atlas(load_art(spec.art_name), spec.objects))
 
 
 @kernel()
 def act(world: World, action: int, rules: Rules) -> None:
-    """The agent's own part of a step."""
+    """The agent's part of a step."""
     forget_deed(world)
     heading = world.heading
     if action == LEFT:
@@ -65,9 +65,7 @@ def act(world: World, action: int, rules: Rules) -> None:
 
 
 @kernel()
-def observe(
-    world: World, tables: RayTables, atlas: NDArray[np.uint8], out: NDArray[np.uint8]
-) -> None:
+def observe(world: World, eyes: BlockEyes, out: NDArray[np.uint8]) -> None:
     """Render what the agent sees."""
     render_view(
         world.tiles,
@@ -75,73 +73,83 @@ def observe(
         world.column,
         world.heading,
         world.pitch,
-        tables,
-        atlas,
+        RayTables(eyes.backdrop, eyes.starts, eyes.spans, eyes.texels),
+        eyes.atlas,
         out,
     )
 
 
-@kernel(parallel=True)
-def begin_all(
-    chosen: NDArray[np.int64],
-    returns: NDArray[np.float64],
-    worlds: Records,
-    goals: NDArray[np.int16],
-    rules: Records,
-    ranges: Records,
-    tasks: Records,
-    pool: Pool,
-    tables: RayTables,
-    atlas: NDArray[np.uint8],
-    tokens: NDArray[np.int64],
-    mask: NDArray[np.bool_],
-    images: NDArray[np.uint8],
+@kernel()
+def costs_to_go(
+    tiles: NDArray[np.uint8], verb: int, target: int, ways: int, cost: NDArray[np.int32]
 ) -> None:
-    """Begin new episodes in the chosen worlds and render them."""
-    for k in numba.prange(chosen.size):
-        i = chosen[k]
-        returns[i] = 0.0
-        begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i])
-        observe(worlds[i], tables, atlas, images[i])
-
-
-@kernel(parallel=True)
-def step_all(
-    actions: NDArray[np.int64],
-    renew: bool,
-    rewards: NDArray[np.float32],
-    status: NDArray[np.uint8],
-    returns: NDArray[np.float64],
-    worlds: Records,
-    goals: NDArray[np.int16],
-    rules: Records,
-    ranges: Records,
-    tasks: Records,
-    pool: Pool,
-    tables: RayTables,
-    atlas: NDArray[np.uint8],
-    tokens: NDArray[np.int64],
-    mask: NDArray[np.bool_],
-    images: NDArray[np.uint8],
-) -> bool:
-    """Take every world through its actions (steps, worlds), and render it after each.
-
-    With `renew`, where an episode has ended, the next step begins another. An action that there is
-    not leaves all worlds as they are, and the answer is false.
-    """
-    if not are_within(actions, ACTIONS):
-        return False
-    for i in numba.prange(actions.shape[1]):
-        for t in range(actions.shape[0]):
-            if renew and is_over(worlds[i]):
-                begin_world(
-                    worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i]
-                )
-                rewards[t, i], status[t, i], returns[i] = 0.0, RUNNING, 0.0
+    """Fill cost[row, column, heading] by breadth-first search backwards from the deeds."""
+    queue = np.empty(MAP_SIZE * MAP_SIZE * 4, np.int16)
+    waiting, served = 0, 0
+    for row in range(MAP_SIZE):
+        for column in range(MAP_SIZE):
+            for heading in range(4):
+                cost[row, column, heading] = UNREACHABLE
+                if tiles[row, column] == WALL:
+                    continue
+                r, c = AHEAD_ROW[heading], AHEAD_COLUMN[heading]
+                at_hand = tiles[row + r, column + c] == target
+                if verb == VISIT and ways == ALL_WAYS:  # one can also arrive backwards
+                    at_hand |= tiles[row - r, column - c] == target
+                if at_hand:
+                    cost[row, column, heading] = 1
+                    queue[waiting] = (row * MAP_SIZE + column) * 4 + heading
+                    waiting += 1
+    while served < waiting:
+        pose = queue[served]
+        served += 1
+        heading, row, column = pose % 4, pose // 4 // MAP_SIZE, pose // 4 % MAP_SIZE
+        for way in range(ways):  # came here by turning left, right, from behind, from ahead
+            h, r, c = heading, row, column
+            if way == 0:
+                h = (heading + 1) % 4
+            elif way == 1:
+                h = (heading + 3) % 4
+            elif way == 2:
+                r, c = row - AHEAD_ROW[heading], column - AHEAD_COLUMN[heading]
             else:
-                if not is_over(worlds[i]):
-                    act(worlds[i], actions[t, i], rules[0])
-                rewards[t, i], status[t, i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
-                returns[i] += rewards[t, i]
-            observe(worlds[i], tables, atlas, images[i])
-    return True
+                r, c = row + AHEAD_ROW[heading], column + AHEAD_COLUMN[heading]
+            if tiles[r, c] != WALL and cost[r, c, h] == UNREACHABLE:
+                cost[r, c, h] = cost[row, column, heading] + 1
+                queue[waiting] = (r * MAP_SIZE + c) * 4 + h
+                waiting += 1
+
+
+@kernel()
+def plan_on(
+    world: World,
+    tiles: NDArray[np.uint8],
+    verb: int,
+    target: int,
+    ways: int,
+    optimal: NDArray[np.bool_],
+) -> int:
+    """Mark every optimal action of the agent if the map is `tiles`; returns the least cost."""
+    cost = np.empty((MAP_SIZE, MAP_SIZE, 4), np.int32)
+    costs_to_go(tiles, verb, FIRST_OBJECT + target, ways, cost)
+    row, column, heading = world.row, world.column, world.heading
+    of_action = np.full(ACTIONS, UNREACHABLE, np.int32)
+    of_action[LEFT] = 1 + cost[row, column, (heading + 3) % 4]
+    of_action[RIGHT] = 1 + cost[row, column, (heading + 1) % 4]
+    for sign, move in ((1, FORWARD), (-1, BACKWARD)):
+        if move == BACKWARD and ways < ALL_WAYS:
+            continue
+        r, c = row + sign * AHEAD_ROW[heading], column + sign * AHEAD_COLUMN[heading]
+        arrives = verb == VISIT and tiles[r, c] == FIRST_OBJECT + target
+        if tiles[r, c] != WALL:
+            of_action[move] = 1 if arrives else 1 + cost[r, c, heading]
+    r, c = row + AHEAD_ROW[heading], column + AHEAD_COLUMN[heading]
+    if verb != VISIT and tiles[r, c] == FIRST_OBJECT + target:
+        of_action[PICK if verb == PICK_UP else CHANGE] = 1
+    return mark_least(of_action, optimal)
+
+
+@kernel()
+def plan(world: World, verb: int, target: int, water_cost: int, optimal: NDArray[np.bool_]) -> int:
+    """The same on the true map, by every way of moving; there is no water to avoid."""
+    return plan_on(world, world.tiles, verb, target, ALL_WAYS, optimal)

@@ -5,7 +5,6 @@ and `mask` for a list. Neither observations nor infos tell how far the list is d
 episode has ended; `privileged_worlds` is there for planners and teachers.
 """
 
-import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, cast
 
@@ -21,15 +20,8 @@ from errands.language.vocabulary import VERBS
 from errands.worlds.art import load_art
 from errands.worlds.draw import ansi, side_by_side, top_down
 from errands.worlds.spec import WORLDS, Setting, WorldSpec
-from errands.worlds.vector import (
-    EpisodeStatistics,
-    TaskSource,
-    Worlds,
-    given_list,
-    image_shape,
-    list_tasks,
-    skill_tasks,
-)
+from errands.worlds.tasks import given_list, list_lengths, list_tasks, skill_tasks
+from errands.worlds.vector import EpisodeStatistics, Worlds
 
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
@@ -72,31 +64,18 @@ def instruction_worlds(
     spec = spec or world_spec(world)
     setting: Setting = spec.forgiving if forgiving else spec.lists
     if instructions is not None:
-        tasks: TaskSource = given_list(
-            spec, parse_instructions(instructions, spec.vocabulary), step_limit
-        )
+        wanted = parse_instructions(instructions, spec.vocabulary)
+        tasks = given_list(spec, wanted, step_limit)
     else:
         lengths = list_lengths(length)
         tasks = list_tasks(spec, split, lengths, with_all=with_all, step_limit=step_limit)
     return Worlds(spec, count, tasks, setting)
 
 
-def list_lengths(length: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, int]:
-    """The shortest and the longest list, which may be given as one number."""
-    ends = length if isinstance(length, Sequence) else (length, length)
-    try:
-        shortest, longest = (operator.index(end) for end in ends)
-    except (TypeError, ValueError):
-        message = f"length is {length!r}, not a whole number or a shortest and a longest"
-        raise ValueError(message) from None
-    return shortest, longest
-
-
 def observation_space(worlds: Worlds, *, skill: bool) -> gymnasium.spaces.Dict:
     """What an agent gets to see of one world."""
     spec = worlds.spec
-    brightest = 1 if spec.kind == "grid" else 255
-    image = gymnasium.spaces.Box(0, brightest, image_shape(spec), np.uint8)
+    image = gymnasium.spaces.Box(0, worlds.kind.brightest, spec.image_shape, np.uint8)
     if skill:
         ranges = [len(VERBS), len(spec.objects), MOST_REPEATS + 1]
         return gymnasium.spaces.Dict(
@@ -127,13 +106,13 @@ def listed(worlds: Worlds, i: int = 0) -> list[Instruction]:
 
 
 def render(worlds: Worlds, i: int, mode: str) -> NDArray[np.uint8] | str:
-    """World i for people: from above, and in the block world through the agent's eyes as well."""
+    """World i for people: from above, and through the agent's eyes as well if it has its own."""
     spec, world = worlds.spec, worlds.privileged[i]
-    heading = int(world["heading"]) if spec.kind == "block" else None
+    heading = int(world["heading"]) if worlds.kind.first_person else None
     where = world["tiles"], int(world["row"]), int(world["column"]), spec.objects
     if mode == "ansi":
         return ansi(*where, heading=heading)
-    picture = top_down(*where, load_art(spec.art or spec.kind), heading=heading)
+    picture = top_down(*where, load_art(spec.art_name), heading=heading)
     return picture if heading is None else side_by_side(worlds.images[i], picture)
 
 

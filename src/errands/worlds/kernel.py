@@ -11,12 +11,13 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
 
 # Modules that no kernel depends on: what changes there compiles nothing anew.
-WITHOUT_KERNELS = {"__init__", "art", "draw", "film", "gym", "registration"}
+WITHOUT_KERNELS = {"__init__", "art", "draw", "film", "gym", "kinds", "registration", "tasks"}
 CONSTANTS = "language/vocabulary.py"  # kernels have its codes of verbs and quantities compiled in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -52,6 +53,25 @@ def kernel(*, parallel: bool = False) -> Callable[[Function], Function]:
             settings.CACHE_DIR = previous
 
     return compile_lazily
+
+
+def specialised(function: Function, *, parallel: bool = False, **parts: Any) -> Function:
+    """Compile a function with kernels of one's choice in place of some that it calls by name.
+
+    So all kinds of world share one step, and each has it compiled around its own `act`. A kernel
+    that is passed as an argument instead would be called through a pointer, and Numba could not
+    keep the result in its cache. What is kept there goes by the function's name, so the name says
+    which parts were put in.
+    """
+    plain = cast(FunctionType, function)
+    filled = FunctionType(plain.__code__, {**plain.__globals__, **parts}, plain.__name__)
+    digest = hashlib.sha256()
+    for name in sorted(parts):
+        part = parts[name].py_func
+        digest.update(f"{name} {part.__module__}.{part.__qualname__}".encode())
+        digest.update(Path(part.__code__.co_filename).read_bytes())
+    filled.__qualname__ = f"{plain.__qualname__}_{digest.hexdigest()[:16]}"
+    return kernel(parallel=parallel)(cast(Function, filled))
 
 
 def bound_to(function: Callable[..., Any], *arguments: object) -> Callable[..., Any]:

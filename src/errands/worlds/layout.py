@@ -17,7 +17,8 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.language.vocabulary import ALL, TRANSFORM, VISIT
+from errands.language.instruction import Instruction
+from errands.language.vocabulary import ALL, TRANSFORM, VISIT, Vocabulary
 from errands.worlds.events import COLUMN_STEPS, ROW_STEPS
 from errands.worlds.goals import reach, resolved_verb
 from errands.worlds.kernel import kernel
@@ -44,6 +45,7 @@ from errands.worlds.state import (
     place_somewhere,
     uniform,
 )
+from errands.worlds.tasks import TaskSource
 
 FEWEST_OPEN_CELLS = 9  # a map with less room than this is drawn again, then left without walls
 MOST_DRAWS = 20
@@ -90,6 +92,22 @@ class Tasks:
 
 
 Pool = NDArray[np.int16]  # (instructions, 6): its code, then its tokens, zeros if it has none
+
+
+def compile_tasks(tasks: TaskSource) -> Records:
+    compiled = new_records(Tasks, 1)
+    record = compiled[0]
+    record["shortest"], record["longest"] = tasks.lengths
+    record["in_order"], record["step_limit"] = tasks.in_order, tasks.step_limit
+    return compiled
+
+
+def compile_pool(pool: tuple[Instruction, ...], words: Vocabulary) -> Pool:
+    """What the worlds check and what is said; counted subtasks cannot be said."""
+    spoken = all(words.carries(item.verb, item.quantity) for item in pool)
+    silent = 0, 0, 0
+    rows = [(*item.code(words), *(item.tokens(words) if spoken else silent)) for item in pool]
+    return np.array(rows, np.int16)
 
 
 @kernel()

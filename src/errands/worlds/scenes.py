@@ -158,7 +158,7 @@ class Scenes:
 
     def __init__(self, spec: WorldSpec, ahead: int, aside: int) -> None:
         self._kinds = len(spec.objects)
-        self._atlas = texture_atlas(load_art(spec.art or "block"), spec.objects)
+        self._atlas = texture_atlas(load_art(spec.art_name), spec.objects)
         self._shape = ahead, aside
 
     def draw(self, count: int, random: np.random.Generator) -> Views:

@@ -8,6 +8,8 @@ on a cube, and it never walks backward.
 """
 
 import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -18,11 +20,14 @@ from errands.worlds import block
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
 from errands.worlds.goals import resolved_verb
 from errands.worlds.kernel import kernel
-from errands.worlds.planner import FACING, Plan, block_plan
+from errands.worlds.planner import Plan
 from errands.worlds.raycast import EYE_HEIGHT, FIELD_OF_VIEW, PITCH_STEP
 from errands.worlds.record import Records
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, WALL
 from errands.worlds.state import World
+
+if TYPE_CHECKING:
+    from errands.worlds.vector import Worlds
 
 HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the gaze
 AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # in that distance
@@ -124,9 +129,9 @@ def seek(
             for column in range(1, MAP_SIZE - 1):
                 if not seen[row, column] and tiles[row, column] != WALL:
                     tiles[row, column] = tile  # there may be one: go and see
-        block_plan(world, tiles, VISIT, target, FACING, optimal)
+        block.plan_on(world, tiles, VISIT, target, block.FACING, optimal)
         return -1
-    return block_plan(world, tiles, verb, target, FACING, optimal)
+    return block.plan_on(world, tiles, verb, target, block.FACING, optimal)
 
 
 @kernel(parallel=True)
@@ -148,16 +153,17 @@ def seek_all(
 class Seekers:
     """One seeker for each world of a batch, with what it has seen so far."""
 
-    def __init__(self, worlds: int) -> None:
-        self.seen = np.zeros((worlds, MAP_SIZE, MAP_SIZE), np.bool_)
+    def __init__(self, worlds: "Worlds") -> None:
+        self._worlds = worlds
+        self.seen = np.zeros((worlds.count, MAP_SIZE, MAP_SIZE), np.bool_)
+        self.memory: Mapping[str, NDArray[Any]] = {"seen": self.seen}
 
     def forget(self, mask: NDArray[np.bool_]) -> None:
         """Begin anew where the mask is true: a new episode."""
         self.seen[mask] = False
 
-    def plan(self, worlds: Records, subtasks: NDArray[np.int16], rules: Records) -> Plan:
-        plan = Plan(
-            np.zeros((worlds.size, block.ACTIONS), np.bool_), np.zeros(worlds.size, np.int32)
-        )
-        seek_all(worlds, subtasks, rules, self.seen, *plan)
+    def plan(self, subtasks: NDArray[np.int16]) -> Plan:
+        count = self._worlds.count
+        plan = Plan(np.zeros((count, block.ACTIONS), np.bool_), np.zeros(count, np.int32))
+        seek_all(self._worlds.privileged, subtasks, self._worlds.rules, self.seen, *plan)
         return plan

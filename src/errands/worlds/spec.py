@@ -6,7 +6,7 @@ that the hand-made policies score what the paper prints (docs/worlds.md), [O] ou
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from errands.language.vocabulary import (
     VERBS,
     Vocabulary,
 )
+from errands.worlds.kinds import KINDS
 from errands.worlds.record import Records, new_records
 
 MAP_SIZE = 10  # cells a side, border of walls included [C]
@@ -27,7 +28,6 @@ EMPTY, WALL, WATER, FIRST_OBJECT = range(4)  # tile codes; object k is FIRST_OBJ
 NOTHING = -1  # no cell, no deed, no event
 
 Range = tuple[float, float]
-WorldKind = Literal["grid", "block"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class WorldSpec:
     """One world. A user's own is made by `dataclasses.replace` or from scratch (docs/worlds.md)."""
 
     name: str
-    kind: WorldKind  # whose rules and eyes: the grid's or the block world's
+    kind: str  # how an agent acts and sees (kinds.KINDS): "grid" or "block"
     vocabulary: Vocabulary  # objects, and the quantities an instruction may carry
     transforms: Mapping[str, str | None]  # what an object turns into; None or absent: it is gone
     interact: Mapping[str, str]  # what "interact with" means for an object: "pick up", "transform"
@@ -96,11 +96,13 @@ class WorldSpec:
     walks: Mapping[str, float] = field(default_factory=dict)  # object: chance a step to move a cell
     held_out: tuple[tuple[str, str], ...] = ()  # unseen (verb, object), not the paper's splits
     fewest_for_all: int = 2  # targets that an "all" finds: a loop as long as published [K]
-    art: str = ""  # pixel art to draw it with; the kind's own by default
+    art: str = ""  # pixel art to draw it with, if not its kind's
+    example: str = ""  # a list that people are offered first; drawn if there is none
+    example_seed: int = 0  # of the test world in which it is shown
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(WorldKind):
-            raise ValueError(f"kind is '{self.kind}', not {' or '.join(get_args(WorldKind))}")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind is '{self.kind}', not {' or '.join(KINDS)}")
         known = set(self.vocabulary.objects)
         if len(known) > MOST_OBJECTS:
             raise ValueError(
@@ -144,6 +146,15 @@ class WorldSpec:
     @property
     def objects(self) -> tuple[str, ...]:
         return self.vocabulary.objects
+
+    @property
+    def art_name(self) -> str:
+        return self.art or KINDS[self.kind].art
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """Of one observation."""
+        return KINDS[self.kind].image_shape(len(self.objects), MAP_SIZE)
 
     def step_limit(self, length: int, split: str, *, with_all: bool = True) -> int:
         """Steps for a list of so many instructions of a split: train, seen, unseen, validation."""
@@ -217,6 +228,8 @@ GRID = WorldSpec(
     forgiving=Setting(_GRID_THINGS, objects=(0.0, 0.15), water=(0.0, 0.1), forgiving=True),
     event=Event("enemy", probability=0.035, lifetime=10, close=3),  # [K], lifetime [C]
     walks={"enemy": 0.5},  # [K]
+    example="pick up the pig, visit the box, transform all cows",
+    example_seed=7,
 )
 
 _BLOCK_TARGETS = ("pig", "sheep", "greenbot", "horse", "cat")
@@ -232,6 +245,8 @@ BLOCK = WorldSpec(
     forgiving=Setting(_BLOCK_TARGETS, objects=(0.0, 0.15), forgiving=True),
     event=Event("box", probability=0.03, lifetime=20, close=6),  # [C], close [O]
     limits=StepLimits(train=80, test=600, test_without_all=600, validation=210),
+    example="visit the cat, pick up 2 pigs, transform the sheep",
+    example_seed=2,
 )
 
-WORLDS: Mapping[str, WorldSpec] = {"grid": GRID, "block": BLOCK}
+WORLDS: Mapping[str, WorldSpec] = {spec.name: spec for spec in (GRID, BLOCK)}

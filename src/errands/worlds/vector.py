@@ -8,25 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.language import splits
-from errands.language.instruction import Instruction
-from errands.language.vocabulary import (
-    ALL,
-    BLOCK_VOCABULARY,
-    GRID_VOCABULARY,
-    INTERACT,
-    PICK_UP,
-    TRANSFORM,
-    VERBS,
-    VISIT,
-    Vocabulary,
-)
-from errands.worlds import block, grid
-from errands.worlds.art import load_art
 from errands.worlds.kernel import bound_to
-from errands.worlds.layout import Pool, Tasks, compile_setting
-from errands.worlds.planner import Plan, Planner
-from errands.worlds.raycast import build_tables, texture_atlas
+from errands.worlds.kinds import KINDS, Kind
+from errands.worlds.layout import compile_pool, compile_setting, compile_tasks
+from errands.worlds.planner import Plan, Planner, Teacher
 from errands.worlds.record import Records, new_records
 from errands.worlds.spec import (
     EMPTY,
@@ -39,130 +24,10 @@ from errands.worlds.spec import (
 )
 from errands.worlds.state import SUPPLY, World
 from errands.worlds.step import CUT_OFF, DONE
+from errands.worlds.tasks import TaskSource
 
-PAPER_SPLITS = {GRID_VOCABULARY: "grid", BLOCK_VOCABULARY: "block"}
-OWN_SCENARIOS = ("independent", "object-dependent")  # of a user's own world: no counted subtasks
-LONGEST_LIST = 2**15 - 1  # what a world's record can count
-MOST_STEPS = 2**31 - 1
 _CHANGING = ("_goals", "rewards", "status", "images", "tokens", "mask", "_returns")
 _MADE_ANEW = ("_paid", "_step_all")  # views and machine code
-VIEW_SIZE = 64  # pixels a side of the block world's view [C]
-
-
-@dataclass(frozen=True)
-class TaskSource:
-    """Which instructions episodes ask for, how many, and in how many steps."""
-
-    pool: tuple[Instruction, ...]
-    lengths: tuple[int, int] = (1, 1)  # a list's length is drawn from this range, ends included
-    in_order: bool = False  # the list is the pool itself, not a draw from it
-    step_limit: int = 50
-
-    def __post_init__(self) -> None:
-        if not self.pool:
-            raise ValueError("a task needs at least one instruction")
-        if not 1 <= self.lengths[0] <= self.lengths[1]:
-            raise ValueError(f"list lengths {self.lengths} must be at least 1 and in order")
-        if self.lengths[1] > LONGEST_LIST:
-            raise ValueError(f"a list of {self.lengths[1]} is longer than {LONGEST_LIST}")
-        if self.step_limit < 1:
-            raise ValueError(f"a step limit must be at least 1, not {self.step_limit}")
-        if self.step_limit > MOST_STEPS:
-            raise ValueError(f"a step limit must be at most {MOST_STEPS}, not {self.step_limit}")
-        if self.in_order and self.lengths != (len(self.pool), len(self.pool)):
-            raise ValueError("a list given in order has the length of its pool")
-
-
-def paper_world(spec: WorldSpec) -> str | None:
-    """Whose splits of the paper's a world uses; none if it has other words or its own `held_out`.
-
-    It goes by the words, not by the kind: the grid's objects can also be seen as blocks.
-    """
-    return None if spec.held_out else PAPER_SPLITS.get(spec.vocabulary)
-
-
-def skill_tasks(spec: WorldSpec, scenario: str, split: str) -> TaskSource:
-    """Single subtasks of one of the paper's generalisation scenarios."""
-    paper = paper_world(spec)
-    if paper is not None:
-        pool = splits.subtasks(paper, scenario, split)
-    elif scenario not in OWN_SCENARIOS:
-        known = " or ".join(OWN_SCENARIOS)
-        raise ValueError(f"world '{spec.name}' has no scenario '{scenario}': {known}")
-    else:
-        pool = own_instructions(spec, split, quantities=(1,))
-    counted = any(subtask.quantity > 1 for subtask in pool)
-    return TaskSource(pool, step_limit=spec.limits.counted_skill if counted else spec.limits.skill)
-
-
-def list_tasks(
-    spec: WorldSpec,
-    split: str,
-    lengths: tuple[int, int],
-    *,
-    with_all: bool = True,
-    step_limit: int | None = None,
-) -> TaskSource:
-    """Lists drawn from one of the paper's sets of instructions."""
-    paper = paper_world(spec)
-    if paper is not None:
-        pool = splits.instructions(paper, split, with_all=with_all)
-    else:
-        quantities = tuple(q for q in spec.vocabulary.quantities if q != ALL or with_all)
-        pool = own_instructions(spec, split, quantities)
-    if step_limit is None:
-        step_limit = spec.step_limit(lengths[1], split, with_all=with_all)
-    return TaskSource(pool, lengths, step_limit=step_limit)
-
-
-def own_instructions(
-    spec: WorldSpec, split: str, quantities: tuple[int, ...]
-) -> tuple[Instruction, ...]:
-    """The instructions of a user's own world: what its `held_out` names is unseen.
-
-    The event's object is nobody's errand, and what can never be done is not asked for.
-    """
-    if split not in ("train", "seen", "unseen", "all"):
-        raise ValueError(f"world '{spec.name}' has no split '{split}': train, seen, unseen or all")
-    words = spec.vocabulary
-    sayable = (
-        Instruction(verb, name, quantity)
-        for verb in (VERBS if spec.interact else VERBS[:INTERACT])
-        for name in words.objects
-        for quantity in quantities
-        if words.carries(verb, quantity) and (spec.event is None or name != spec.event.object)
-    )
-    everything = tuple(item for item in sayable if not endless(spec, item))
-    if split == "all":
-        return everything
-    return tuple(
-        item
-        for item in everything
-        if ((item.verb, item.object) in spec.held_out) == (split == "unseen")
-    )
-
-
-def endless(spec: WorldSpec, item: Instruction) -> bool:
-    """Whether it asks for all of an object that stays there whatever is done: block's ice."""
-    verb = item.verb
-    if verb == VERBS[INTERACT]:
-        verb = spec.interact.get(item.object, VERBS[PICK_UP])
-    stays = verb == VERBS[TRANSFORM] and spec.transforms.get(item.object) == item.object
-    return item.quantity == ALL and (stays or verb == VERBS[VISIT])
-
-
-def given_list(
-    spec: WorldSpec, instructions: Sequence[Instruction], step_limit: int | None = None
-) -> TaskSource:
-    """Exactly this list, every episode."""
-    for item in instructions:
-        if endless(spec, item):
-            words = item.words(spec.vocabulary)
-            raise ValueError(f"'{words}' can never be done: there is as much of it after as before")
-    length = len(instructions)
-    if step_limit is None:
-        step_limit = spec.step_limit(length, "seen")
-    return TaskSource(tuple(instructions), (length, length), in_order=True, step_limit=step_limit)
 
 
 @dataclass(frozen=True)
@@ -193,27 +58,26 @@ class Worlds:
         self.spec = spec
         self.count = count
         self.rules: Records = compile_rules(spec)
-        self.actions = grid.ACTIONS if spec.kind == "grid" else block.ACTIONS
-        self.idle_action = int(
-            grid.GridAction.NO_OP if spec.kind == "grid" else block.BlockAction.NO_OP
-        )
+        self.actions = len(self.kind.actions)
+        self.idle_action = int(self.kind.idle)
         self.longest = tasks.lengths[1]
         self._worlds = new_records(World, count)
         self._goals = np.zeros((count, self.longest, 4), np.int16)
         self._planner = Planner(spec, self.rules)
         self.rewards = np.zeros(count, np.float32)
         self.status = np.zeros(count, np.uint8)
-        self.images = np.zeros((count, *image_shape(spec)), np.uint8)
+        self.images = np.zeros((count, *spec.image_shape), np.uint8)
         self.tokens = np.zeros((count, self.longest, 3), np.int64)
         self.mask = np.zeros((count, self.longest), np.bool_)
         self._returns = np.zeros(count, np.float64)
         self.change_tasks(tasks)
         self.change_setting(setting or spec.lists)
-        self._eyes: tuple[Any, ...] = ()  # what the block world's pictures are made with
-        if spec.kind == "block":
-            atlas = texture_atlas(load_art(spec.art or "block"), spec.objects)
-            self._eyes = build_tables(), atlas
+        self._eyes = self.kind.mechanics.eyes(spec)
         self.seed(0)
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.spec.kind]
 
     def change_tasks(self, tasks: TaskSource) -> None:
         """Take tasks from here, beginning with each world's next reset (for curricula)."""
@@ -257,7 +121,7 @@ class Worlds:
             return
         self.rewards[chosen] = 0.0
         self.status[chosen] = 0
-        self._kernels.begin_all(chosen, *self._arrays)
+        self.kind.mechanics.begin_all(chosen, *self._arrays)
 
     def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
         """Act in every world; writes `rewards`, `status` and `images`.
@@ -293,12 +157,8 @@ class Worlds:
         rewards: NDArray[np.float32],
         status: NDArray[np.uint8],
     ) -> None:
-        if not self._step_all(actions, renew, rewards, status, *self._arrays):
+        if not self._step_all(actions, self.actions, renew, rewards, status, *self._arrays):
             raise ValueError(f"actions must be within 0..{self.actions - 1}")
-
-    @property
-    def _kernels(self) -> Any:
-        return grid if self.spec.kind == "grid" else block
 
     @cached_property
     def _paid(self) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
@@ -307,18 +167,16 @@ class Worlds:
 
     @cached_property
     def _step_all(self) -> Callable[..., bool]:
-        step_all: Callable[..., bool] = block.step_all
-        if self.spec.kind == "grid":
-            step_all = grid.step_few if self.count <= grid.FEW else grid.step_many
+        step_all = self.kind.mechanics.step_all(self.count)
         actions = np.zeros((1, self.count), np.int64)
-        return bound_to(step_all, actions, False, *self._paid, *self._arrays)
+        return bound_to(step_all, actions, self.actions, False, *self._paid, *self._arrays)
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
         """What episodes are made from, and where they take place."""
         source = self.rules, self._ranges, self._tasks, self._pool
         told = self.tokens, self.mask, self.images
-        return self._returns, self._worlds, self._goals, *source, *self._eyes, *told
+        return self._returns, self._worlds, self._goals, *source, self._eyes, *told
 
     def drop(self, i: int, row: int, column: int, name: str) -> None:
         """Put an object on an empty cell of world i, as a person who watches may.
@@ -340,7 +198,7 @@ class Worlds:
             world["events"] += 1
         world["tiles"][row, column] = FIRST_OBJECT + kind
         world["counts"][kind] += 1
-        self._kernels.observe(world, *self._eyes, self.images[i])
+        self.kind.mechanics.observe(world, self._eyes, self.images[i])
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """All that changes, as plain arrays: restored, the worlds go on from exactly here."""
@@ -410,35 +268,16 @@ class Worlds:
         """The hand-made policies for whole lists: `shortest-path` or `near-optimal`."""
         return self._planner.lists(self._worlds, self._goals, policy)
 
+    def new_teacher(self) -> Teacher:
+        """Who shows a skill what to do, from what its agent can know."""
+        return self.kind.mechanics.teacher(self)
+
     def _chosen(self, mask: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         if mask is None:
             return np.arange(self.count)
         if np.shape(mask) != (self.count,):
             raise ValueError(f"a mask has shape {np.shape(mask)}, not ({self.count},)")
         return np.flatnonzero(mask)
-
-
-def compile_tasks(tasks: TaskSource) -> Records:
-    compiled = new_records(Tasks, 1)
-    record = compiled[0]
-    record["shortest"], record["longest"] = tasks.lengths
-    record["in_order"], record["step_limit"] = tasks.in_order, tasks.step_limit
-    return compiled
-
-
-def compile_pool(pool: tuple[Instruction, ...], words: Vocabulary) -> Pool:
-    """What the worlds check and what is said; counted subtasks cannot be said."""
-    spoken = all(words.carries(item.verb, item.quantity) for item in pool)
-    silent = 0, 0, 0
-    rows = [(*item.code(words), *(item.tokens(words) if spoken else silent)) for item in pool]
-    return np.array(rows, np.int16)
-
-
-def image_shape(spec: WorldSpec) -> tuple[int, ...]:
-    """Shape of one observation: planes of the grid, pixels of the block world."""
-    if spec.kind == "grid":
-        return grid.planes(len(spec.objects)), MAP_SIZE, MAP_SIZE
-    return VIEW_SIZE, VIEW_SIZE, 3
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -62,9 +62,9 @@ talk.addEventListener("begun", ({ detail }) => {
   stage.show(detail.world, world);
   mind.begin(detail, agent);
   timeline.clear(detail.traced, world.event);
-  person.show(agent.sort === "person" ? world.kind : "");
+  person.show(agent.sort === "person" ? world : null);
   byId("count-step").dataset.limit = detail.step_limit;
-  markInput(world.kind, agent.sort);
+  markInput(world.first_person, agent.sort);
   byId("keep-note").textContent = "";
   byId("drop-note").textContent = "";
   showLink();
@@ -224,8 +224,7 @@ function offerFilms() {
 }
 
 /** Which picture the agent really gets. */
-function markInput(kind, sort) {
-  const view = kind === "block";
+function markInput(view, sort) {
   const words = { planner: "a planner sees all of it", person: "yours to use" };
   const tag = (id, text, input) => {
     byId(id).textContent = text;

@@ -13,7 +13,7 @@ export class Stage {
   #map = document.getElementById("map");
   #view = document.getElementById("view");
   #sheets = {};
-  #world = null; // what the server said of it: kind, objects, event
+  #world = null; // what the server said of it: objects, event, whether the agent has a view
   #sheet = null;
   #frame = null;
   #from = null; // where the agent was, for the move that is being shown
@@ -41,7 +41,7 @@ export class Stage {
   async show(name, world) {
     this.#world = world;
     this.#frame = this.#from = this.#flash = null;
-    document.getElementById("view-figure").hidden = world.kind !== "block";
+    document.getElementById("view-figure").hidden = !world.first_person;
     this.#fit();
     this.#sheets[name] ??= loaded(`sprites/${name}.png`);
     const sheet = await this.#sheets[name];
@@ -114,7 +114,7 @@ export class Stage {
     };
     const MAP = CELLS * SPRITE;
     let map = whole(Math.min(width, height), MAP, 640);
-    if (this.#world?.kind === "block") {
+    if (this.#world?.first_person) {
       const beside = width >= 560;
       map = whole(beside ? width * 0.45 : width, MAP, beside ? 480 : 400);
       const view = whole(beside ? Math.min(width - map - 14, height) : width, VIEW, 576);
@@ -167,7 +167,7 @@ export class Stage {
     const eased = moving * (2 - moving);
     const between = (name) => (this.#from ? this.#from[name] + (frame[name] - this.#from[name]) * eased : frame[name]);
     const row = between("row"), column = between("column");
-    if (this.#world.kind === "block") {
+    if (this.#world.first_person) {
       const from = this.#from?.heading ?? frame.heading;
       const turn = ((frame.heading - from + 5) % 4) - 1; // -1, 0, 1: the shorter way round
       const angle = ((from + turn * eased) * Math.PI) / 2;

@@ -1,0 +1,137 @@
+"""The kernels of a kind of world: it brings `act`, `observe` and `plan`, and shares the rest."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.worlds import planner
+from errands.worlds.kernel import specialised
+from errands.worlds.layout import Pool, begin_world
+from errands.worlds.record import Records
+from errands.worlds.spec import Rules, WorldSpec
+from errands.worlds.state import World
+from errands.worlds.step import RUNNING, are_within, is_over, live_on
+
+if TYPE_CHECKING:
+    from errands.worlds.vector import Worlds
+
+Kernel = Callable[..., Any]
+Eyes = tuple[Any, ...]
+
+
+def act(world: World, action: int, rules: Rules) -> None:
+    """The agent's part of a step: each kind of world has its own."""
+    raise NotImplementedError
+
+
+def observe(world: World, eyes: Eyes, out: NDArray[np.uint8]) -> None:
+    """Write what the agent sees: each kind of world has its own."""
+    raise NotImplementedError
+
+
+def begin_all(
+    chosen: NDArray[np.int64],
+    returns: NDArray[np.float64],
+    worlds: Records,
+    goals: NDArray[np.int16],
+    rules: Records,
+    ranges: Records,
+    tasks: Records,
+    pool: Pool,
+    eyes: Eyes,
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+    images: NDArray[np.uint8],
+) -> None:
+    """Begin new episodes in the chosen worlds and observe them."""
+    for k in numba.prange(chosen.size):
+        i = chosen[k]
+        returns[i] = 0.0
+        begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i])
+        observe(worlds[i], eyes, images[i])
+
+
+def step_all(
+    actions: NDArray[np.int64],
+    choices: int,
+    renew: bool,
+    rewards: NDArray[np.float32],
+    status: NDArray[np.uint8],
+    returns: NDArray[np.float64],
+    worlds: Records,
+    goals: NDArray[np.int16],
+    rules: Records,
+    ranges: Records,
+    tasks: Records,
+    pool: Pool,
+    eyes: Eyes,
+    tokens: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+    images: NDArray[np.uint8],
+) -> bool:
+    """Take every world through its actions (steps, worlds), and observe it after each.
+
+    With `renew`, where an episode has ended, the next step begins another. An invalid action, none
+    of the `choices`, leaves every world unchanged, and the answer is false.
+    """
+    if not are_within(actions, choices):
+        return False
+    for i in numba.prange(actions.shape[1]):
+        for t in range(actions.shape[0]):
+            if renew and is_over(worlds[i]):
+                begin_world(
+                    worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i]
+                )
+                rewards[t, i], status[t, i], returns[i] = 0.0, RUNNING, 0.0
+            else:
+                if not is_over(worlds[i]):
+                    act(worlds[i], actions[t, i], rules[0])
+                rewards[t, i], status[t, i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
+                returns[i] += rewards[t, i]
+            observe(worlds[i], eyes, images[i])
+    return True
+
+
+def no_eyes(spec: WorldSpec) -> Eyes:
+    """For a kind of world whose `observe` needs nothing but the world."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Mechanics:
+    """The kernels of a kind of world; each is compiled when it is first used."""
+
+    act: Kernel
+    observe: Kernel
+    plan: Kernel
+    eyes: Callable[[WorldSpec], Eyes] = no_eyes  # what `observe` needs besides the world
+    teacher: Callable[["Worlds"], planner.Teacher] = planner.ExactTeacher  # of skills
+    few: int = 0  # up to this many worlds are stepped on one core: waking the others takes longer
+
+    @cached_property
+    def begin_all(self) -> Kernel:
+        return specialised(begin_all, parallel=True, observe=self.observe)
+
+    def step_all(self, worlds: int) -> Kernel:
+        return self._step_few if worlds <= self.few else self._step_many
+
+    @cached_property
+    def _step_few(self) -> Kernel:
+        return specialised(step_all, act=self.act, observe=self.observe)
+
+    @cached_property
+    def _step_many(self) -> Kernel:
+        return specialised(step_all, parallel=True, act=self.act, observe=self.observe)
+
+    @cached_property
+    def plan_subtasks(self) -> Kernel:
+        return specialised(planner.plan_subtasks, parallel=True, plan=self.plan)
+
+    @cached_property
+    def plan_lists(self) -> Kernel:
+        return specialised(planner.plan_lists, parallel=True, plan=self.plan)
