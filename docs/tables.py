@@ -12,10 +12,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from errands.agents.hints import HINTS
 from errands.agents.load import PRETRAINED, shipped_agents
 from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
-from errands.config import MetaTraining, SkillTraining, Stage, meta_training, skill_training
+from errands.config import (
+    FAST_HINTS,
+    MetaTraining,
+    SkillTraining,
+    Stage,
+    meta_training,
+    skill_training,
+)
 from errands.evaluation import published
 from errands.evaluation.errata import deviation_table, preset_table
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
@@ -189,6 +197,16 @@ def agents() -> str:
     return table(["agent", "decides", "paper"], rows, left=3)
 
 
+def hints() -> str:
+    """What `fast` adds to the paper's meta controller."""
+    rows = []
+    for name, hint in HINTS.items():
+        summary = (hint.__doc__ or "").partition("\n")[0]
+        worlds = [world for world, names in FAST_HINTS.items() if name in names]
+        rows.append([f"`{name}`", ", ".join(worlds) or NOTHING, summary])
+    return table(["hint", "`fast` has it in", "what it does"], rows, left=3)
+
+
 def named_agents() -> str:
     """Everything that `--agent` can name."""
     rows = [[f"`{entry.name}`", entry.title, entry.note] for entry in AGENTS.values()]
@@ -351,6 +369,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "skills": skills,
     "shipped agents": shipped,
     "agents": agents,
+    "hints": hints,
     "named agents": named_agents,
     "presets": presets,
     "differences": lambda: preset_table("skill").markdown(),

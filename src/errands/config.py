@@ -1,8 +1,10 @@
 """How agents are trained: one documented line a field, and the presets `paper`, `fast`, `debug`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from errands.agents.hints import named_hints, without_hints
 from errands.agents.mapping import MapNetwork
 from errands.agents.meta import MetaNetwork
 from errands.agents.registry import FAVOURITE, designs
@@ -251,13 +253,53 @@ class MetaStage(Stage):
         return self.entropy * (1.0 - share)
 
 
+# What `fast` adds to the paper's meta controller: on the grid, and in the block world, where the
+# skill's eyes do not tell kinds of object apart and instructions are to be done up to three times.
+FAST_HINTS: dict[World, tuple[str, ...]] = {
+    "grid": ("head-start", "grounding", "reminder", "glance", "briefing"),
+    "block": ("head-start", "grounding", "reminder", "tally"),
+}
+
+
+def fast_network(world: World = "grid", agent: str = FAVOURITE) -> MetaNetwork:
+    """Smaller layers than the paper's, another start, and hints."""
+    design = designs()[agent]
+    network = MetaNetwork(
+        world=world,
+        gate=design.gate,
+        flat=design.flat,
+        around_one=True,
+        noise=0.1,
+        sentence=128,
+        condition=128,
+        joint="linear",
+        view="centred",
+        conv1=4,
+        hidden=128,
+        factors=128,
+        hints=named_hints(FAST_HINTS[world], flat=design.flat),
+    )
+    if world == "block":
+        network = replace(network, words=14, objects=7, actions=9)
+        if not design.flat:  # the skill's eyes know all objects, and have looked already
+            network = replace(network, eyes="skill")
+    return network
+
+
+def paper_network(world: World, agent: str) -> MetaNetwork:
+    """The paper's architecture, whose sizes are the defaults."""
+    design = designs()[agent]
+    network = MetaNetwork(world=world, gate=design.gate, flat=design.flat)
+    return replace(network, words=14, objects=7, actions=9) if world == "block" else network
+
+
 @dataclass(frozen=True)
 class MetaTraining(Training):
     """Learning to execute lists with a fixed skill."""
 
     agent: str = FAVOURITE
     skill: str = "grid/skill-independent"  # the shipped skill that it commands; Flat has none
-    network: MetaNetwork = field(default_factory=MetaNetwork)
+    network: MetaNetwork = field(default_factory=fast_network)
     steps: int = 32
     minibatch: int = 64
     epochs: int = 3
@@ -307,12 +349,13 @@ def meta_training(
     soft: bool = False,
     seed: int = 0,
     skill: str = "",
+    without: Iterable[str] = (),
 ) -> MetaTraining:
-    """A preset, filled in for a world and an agent; `soft` never goes over to hard updates."""
+    """A preset, filled in for a world and an agent.
+
+    `soft` never goes over to hard updates; hints that are named in `without` are left out.
+    """
     design = designs()[agent]
-    network = MetaNetwork(gate=design.gate, flat=design.flat)
-    if world == "block":
-        network = replace(network, world="block", words=14, objects=7, actions=9)
     base = MetaTraining(
         world=world,
         agent=agent,
@@ -320,7 +363,7 @@ def meta_training(
         preset=preset,
         seed=seed,
         skill=skill or SKILLS[world],
-        network=network,
+        network=fast_network(world, agent),
     )
     if world == "block":
         # Targets have to be looked for: one list in eight takes longer than the world's own steps,
@@ -330,8 +373,6 @@ def meta_training(
         base = _in_every_stage(base, frames=900_000)
         learning, settled = base.stages
         base = replace(base, stages=(replace(learning, events=6.0), settled))
-        if not design.flat:  # the skill's eyes know all objects, and have looked already
-            base = replace(base, network=replace(network, eyes="skill", tallies=True))
         if preset == "fast":
             # A list of 4 takes 57 steps, twice the grid's, and is paid for at its end. A batch
             # contains whole lists: else leaving an instruction early is paid for beyond it.
@@ -341,29 +382,12 @@ def meta_training(
     if design.flat:  # which has to learn every subtask as well, and longer lists much later
         base = _in_every_stage(base, curriculum=True)
     if preset == "paper":
-        layers = replace(
-            network,
-            around_one=False,
-            noise=0.0,
-            sentence=256,
-            condition=256,
-            joint="relu",
-            view="pooled",
-            conv1=3,
-            glance=False,
-            told=False,
-            reminded=False,
-            grounded=False,
-            hidden=256,
-            factors=256,
-            head_start=False,
-        )
         # An iteration is 512 episodes there; here, as many worlds times 32 steps.
         frames = 512 * 32
         lengths = (150_000, 25_000, 25_000) if world == "grid" else (15_000, 5_000, 5_000)
         base = replace(
             base,
-            network=layers,
+            network=paper_network(world, agent),
             optimizer="rmsprop",
             minibatch=512,
             epochs=1,
@@ -394,7 +418,8 @@ def meta_training(
         )
     if soft:
         base = _in_every_stage(base, soft=True)
-    return base
+    left = without_hints(base.network.hints, tuple(without))
+    return replace(base, network=replace(base.network, hints=left))
 
 
 def _in_every_stage(training: MetaTraining, **changes: Any) -> MetaTraining:

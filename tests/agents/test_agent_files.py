@@ -4,7 +4,7 @@ import json
 import os
 import pickle
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from errands.agents.files import (
 from errands.agents.formats import FORMAT
 from errands.agents.meta import MetaNetwork
 from errands.agents.skill import SkillNetwork
+from errands.config import fast_network
 from errands.files import DamagedFile
 
 
@@ -62,7 +63,7 @@ def test_an_agent_comes_back(agent: Path) -> None:
     description = read_description(agent)
     assert len(description.pop("sha256")) == 64
     assert description == {"format": FORMAT, "kind": "line", "frames": 5}
-    model = rebuild(agent, lambda: nn.Linear(2, 3))
+    model = rebuild(agent, lambda: nn.Linear(2, 3), {})
     assert torch.equal(model.weight, line().weight)
     assert torch.equal(model.bias, line().bias)
     assert sorted(path.name for path in agent.iterdir()) == [AGENT, WEIGHTS]
@@ -147,7 +148,7 @@ def test_sizes_are_compared_before_anything_is_allocated(
 ) -> None:
     """The last one would take 8 terabytes."""
     with pytest.raises(ValueError, match=reason) as refused:
-        rebuild(agent, build)
+        rebuild(agent, build, {})
     assert "\n" not in str(refused.value)
 
 
@@ -155,7 +156,7 @@ def test_weights_of_another_precision_are_refused(agent: Path) -> None:
     halved = {name: value.half() for name, value in load_file(agent / WEIGHTS).items()}
     save_file(halved, agent / WEIGHTS)
     with pytest.raises(ValueError, match=r"size mismatch: '.*' is F16"):
-        rebuild(agent, lambda: nn.Linear(2, 3))
+        rebuild(agent, lambda: nn.Linear(2, 3), {})
 
 
 class Bomb:
@@ -183,17 +184,19 @@ def test_nothing_is_unpickled(agent: Path, tmp_path: Path, monkeypatch: pytest.M
         (torch, "load"),
     ):
         monkeypatch.setattr(module, name, refuse)
-    rebuild(agent, line)
+    rebuild(agent, line, {})
     (agent / WEIGHTS).write_bytes(content)
     with pytest.raises(DamagedFile):
-        rebuild(agent, line)
+        rebuild(agent, line, {})
     assert not bomb.exists()
 
 
 # Settings
 
 
-@pytest.mark.parametrize("network", [SkillNetwork(), replace(MetaNetwork(), gate="every-step")])
+@pytest.mark.parametrize(
+    "network", [SkillNetwork(), MetaNetwork(gate="every-step"), fast_network()]
+)
 def test_settings_come_back_from_json(network: SkillNetwork | MetaNetwork) -> None:
     assert network_from(type(network), json.loads(json.dumps(asdict(network)))) == network
 
@@ -211,6 +214,7 @@ def test_settings_come_back_from_json(network: SkillNetwork | MetaNetwork) -> No
         ({"filters": 16}, "'filters' is 16"),
         ({"noise": "x" * 1000}, "'noise' is 'x{40,60}$"),
         ({"flat": 0}, "'flat' is 0"),
+        ({"hints": []}, "'hints' is"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], reason: str) -> None:

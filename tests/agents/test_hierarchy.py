@@ -9,35 +9,39 @@ import pytest
 import torch
 from torch import Tensor
 
+from errands.agents.eyes import GridEyes
 from errands.agents.hierarchy import Hierarchy, HierarchyState, Trace
-from errands.agents.meta import (
-    Decision,
-    MetaController,
-    MetaInput,
-    MetaNetwork,
-    MetaState,
-    Thought,
-    bags_of_words,
-)
-from errands.agents.skill import Memory, Skill, SkillNetwork, SkillOutput, build_skill
+from errands.agents.instructions import bags_of_words
+from errands.agents.memory import Memory, named
+from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaOutput, MetaState
+from errands.agents.skill import Skill, SkillNetwork, SkillOutput
+from errands.agents.updater import Decision
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
 from twins.environments import make_vec
-from twins.meta import FORMS, SMALL, images_of, mask_of, randomised, tokens_of
+from twins.meta import FORMS, PAPER, SMALL, images_of, mask_of, randomised, replaced, tokens_of
 
 COUNT, LONGEST, STEPS = 4, 3, 11
 LENGTHS = (3, 1, 2, 3)
 SKILLS = {
     "grid": SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7),
-    "block": SkillNetwork(world="block", objects=7, actions=9, embedding=6, factors=7, lstm=9),
+    "block": SkillNetwork(
+        world="block",
+        objects=7,
+        actions=9,
+        embedding=6,
+        filters=(4, 3, 3, 3),
+        factors=7,
+        lstm=9,
+    ),
 }
 
 
 def decisive_skill(world: str) -> Skill:
     """Its likeliest action is certain, so draws tell nothing, and it often says "finished"."""
-    torch.manual_seed(1)
-    skill = build_skill(SKILLS[world]).eval()
+    torch.manual_seed(2)
+    skill = Skill(SKILLS[world]).eval()
     with torch.no_grad():
         skill.policy.weight.normal_(std=1e4)
         skill.termination.weight.normal_(std=5.0)
@@ -49,15 +53,25 @@ def hierarchy_of(network: MetaNetwork) -> Hierarchy:
     meta = randomised(network)
     if network.flat:  # no draw is in doubt
         with torch.no_grad():
-            for layer in (meta.goals[0], meta.shift[2]):
+            for layer in (meta.updater.goals[0], meta.updater.shift[2]):
                 layer.weight.normal_(std=1e5)
     return Hierarchy(meta, skill)
 
 
 AGENTS = {
     name: FORMS[name]
-    for name in ("dynamic", "long", "short", "flat", "hierarchical", "block", "block, flat")
-} | {"block, with the skill's eyes": replace(FORMS["block"], eyes="skill")}
+    for name in (
+        "dynamic",
+        "long",
+        "short",
+        "flat",
+        "paper",
+        "hierarchical",
+        "block",
+        "block, with the skill's eyes",
+        "block, flat",
+    )
+}
 
 
 @pytest.fixture(params=AGENTS)
@@ -69,7 +83,7 @@ def agent(request: pytest.FixtureRequest) -> Hierarchy:
 def observation(network: MetaNetwork, t: int) -> dict[str, Any]:
     mask = mask_of(LENGTHS, LONGEST)
     return {
-        "image": images_of(network, COUNT, seed=t).numpy(),
+        "image": images_of(replace(network, eyes="own"), COUNT, seed=t).numpy(),
         "tokens": tokens_of(network, mask).numpy(),
         "mask": mask.numpy(),
     }
@@ -94,22 +108,23 @@ def plainly(agent: Hierarchy, world: int, *, soft: bool) -> list[dict[str, Any]]
         begins = torch.tensor([bool(begins_at(t)[world])])
         finished, termination = torch.tensor([False]), 0.0
         if skill:
-            output, going_on = skill.step(image, state.g, begins, memory)
-            termination = torch.sigmoid(output.termination).item()
+            said, going_on = skill.step(image, state.carried.g, begins, memory)
+            termination = torch.sigmoid(said.termination).item()
             finished = torch.tensor([termination > 0.5]) & ~begins
         shown = skill.see(image) if skill and network.eyes == "skill" else image
         given = MetaInput(shown, bags, mask, finished, begins)
         random = None if skill else torch.Generator().manual_seed(0)
-        thought, after = agent.meta.step(given, state, soft=soft, random=random)
+        output, after = agent.meta.step(given, state, soft=soft, random=random)
         if skill:
-            if begins or finished or not torch.equal(after.g, state.g):
-                output, going_on = skill.step(image, after.g, torch.tensor([True]), memory)
+            g = after.carried.g
+            if begins or finished or not torch.equal(g, state.carried.g):
+                said, going_on = skill.step(image, g, torch.tensor([True]), memory)
             memory = going_on
-            action = output.logits.argmax().item()
+            action = said.logits.argmax().item()
         else:
-            action = after.g.item()
+            action = after.carried.g.item()
         state = after
-        told.append({"thought": thought, "termination": termination, "action": action})
+        told.append({"output": output, "termination": termination, "action": action})
     return told
 
 
@@ -129,15 +144,15 @@ def test_acting_is_a_plain_loop_over_skill_and_meta_controller(
         trace, state = agent.act(seen, state, begins=begins, random=random, soft=soft)
         for world in range(COUNT):
             expected = alone[world][t]
-            thought = expected["thought"]
+            output = expected["output"]
             assert trace.action[world] == expected["action"]
             assert trace.termination[world] == pytest.approx(expected["termination"], abs=1e-5)
-            assert trace.update[world] == pytest.approx(thought.update.item(), abs=1e-5)
-            assert trace.updated[world] == thought.decision.c.item()
-            np.testing.assert_allclose(trace.shift[world], thought.shift[0], atol=1e-5)
-            np.testing.assert_allclose(trace.pointer[world], thought.pointer[0], atol=1e-5)
+            assert trace.update[world] == pytest.approx(output.update.item(), abs=1e-5)
+            assert trace.updated[world] == output.decision.c.item()
+            np.testing.assert_allclose(trace.shift[world], output.shift[0], atol=1e-5)
+            np.testing.assert_allclose(trace.pointer[world], output.pointer[0], atol=1e-5)
             if agent.skill:
-                assert trace.subtask[world].tolist() == [*thought.decision.g[0].tolist(), 1]
+                assert trace.subtask[world].tolist() == [*output.decision.g[0].tolist(), 1]
             else:
                 assert trace.subtask[world].tolist() == [-1, -1, -1]
         ended += int((trace.termination > 0.5).sum())
@@ -151,7 +166,7 @@ class CountingSkill(Skill):
     """Remembers how long its subtask has been running, and says "finished" when it is told to."""
 
     def __init__(self, *, remembers: bool = False) -> None:
-        super().__init__(SkillNetwork(embedding=1, remembers=remembers), 1)
+        super().__init__(SkillNetwork(embedding=1, remembers=remembers))
         self.says = torch.zeros(COUNT, dtype=torch.bool)
         self.asked: list[Tensor] = []  # subtasks, one call a row
 
@@ -174,10 +189,12 @@ class ScriptedMeta(MetaController):
 
     g = torch.zeros(COUNT, 2, dtype=torch.int64)
 
-    def step(self, given: MetaInput, state: MetaState, **options: Any) -> tuple[Thought, MetaState]:
-        thought, after = super().step(given, state, **options)
-        decision = Decision(thought.decision.c, thought.decision.shift, self.g)
-        return thought._replace(decision=decision), after._replace(g=self.g)
+    def step(
+        self, given: MetaInput, state: MetaState, **options: Any
+    ) -> tuple[MetaOutput, MetaState]:
+        output, after = super().step(given, state, **options)
+        decision = Decision(output.decision.c, output.decision.shift, self.g)
+        return output._replace(decision=decision), replaced(after, g=self.g)
 
 
 def test_a_subtask_begins_anew_where_it_changed_or_was_finished_and_nowhere_else() -> None:
@@ -243,12 +260,53 @@ def test_a_finished_subtask_is_told_unless_an_episode_begins() -> None:
     assert trace.pointer[1].tolist() == [1, 0, 0]
 
 
+# Eyes with a memory
+
+
+class Diary(GridEyes):
+    """Eyes that remember how many steps an episode has, and the agent's last action."""
+
+    def initial_memory(self, worlds: int) -> Memory:
+        return (torch.full((worlds,), -9),)
+
+    def look(
+        self, images: Tensor, actions: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[Tensor, Memory]:
+        steps = torch.where(begins, 0, memory[0] + 1)
+        self.looks.append((steps, actions))
+        return images + steps[:, None, None, None].to(images.dtype), (steps,)
+
+
+def test_eyes_look_once_a_step_and_know_the_last_action() -> None:
+    """What they make of it is what the skill sees; it begins again with each episode."""
+    skill = decisive_skill("grid")
+    diary = Diary(10, SMALL.objects)
+    diary.looks = []
+    skill.eyes = diary
+    shown: list[Tensor] = []
+    skill.eyes.register_forward_pre_hook(lambda _, looked: shown.append(looked[0]))
+    agent = Hierarchy(randomised(SMALL), skill)
+    state: HierarchyState | None = None
+    acted: list[Any] = []
+    for t in range(4):
+        begins = None if t == 0 else np.isin(np.arange(COUNT), [1] if t == 2 else [])
+        trace, state = agent.act(observation(SMALL, t), state, begins=begins)
+        image = torch.from_numpy(observation(SMALL, t)["image"])
+        steps, actions = diary.looks[t]
+        assert len(diary.looks) == len(shown) == t + 1
+        assert steps.tolist() == [t, t if t < 2 else t - 2, t, t]
+        assert torch.equal(shown[t], image + steps[:, None, None, None].to(image.dtype))
+        if t:
+            assert actions.tolist() == acted[-1]
+        acted.append(trace.action.tolist())
+
+
 # Batches of any kind
 
 
 def test_nothing_but_actions_is_left_to_chance() -> None:
     torch.manual_seed(0)
-    agent = Hierarchy(randomised(SMALL), build_skill(SKILLS["grid"]).eval())
+    agent = Hierarchy(randomised(SMALL), Skill(SKILLS["grid"]).eval())
     one, other, again = (
         agent.act(observation(SMALL, 0), random=torch.Generator().manual_seed(seed))[0]
         for seed in (0, 1, 0)
@@ -314,16 +372,16 @@ def test_what_is_remembered_does_not_follow_the_worlds_buffers(world: str) -> No
     for _ in range(3):
         seen = {"image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask}
         trace, state = agent.act(seen, state)
-        kept = [item.clone() for item in (*state.meta, *state.skill)]
+        kept = [item.clone() for _, item in named(state, "state")]
         worlds.step(trace.action)
-        for item, copy in zip((*state.meta, *state.skill), kept, strict=True):
-            assert torch.equal(item, copy)
+        for (name, item), copy in zip(named(state, "state"), kept, strict=True):
+            assert torch.equal(item, copy), name
     assert trace.pointer.shape == (2, 100)
 
 
 def test_gradients_are_not_kept() -> None:
     trace, state = hierarchy_of(SMALL).act(observation(SMALL, 0))
-    assert not any(item.requires_grad for item in (*state.meta, *state.skill))
+    assert not any(item.requires_grad for _, item in named(state, "state"))
     assert isinstance(trace.update, np.ndarray)
 
 
@@ -331,20 +389,23 @@ def test_gradients_are_not_kept() -> None:
 
 
 def test_who_needs_a_skill() -> None:
-    skill = build_skill(SKILLS["grid"])
+    skill = Skill(SKILLS["grid"])
     with pytest.raises(ValueError, match="a flat agent has no skill"):
         Hierarchy(MetaController(FORMS["flat"]), skill)
     with pytest.raises(ValueError, match="every other needs one"):
         Hierarchy(MetaController(SMALL), None)
 
 
-def test_the_grid_has_no_eyes_to_share() -> None:
+def test_eyes_that_cannot_be_shared() -> None:
     with pytest.raises(ValueError, match="no eyes to share"):
-        Hierarchy(MetaController(replace(SMALL, eyes="skill")), decisive_skill("grid"))
+        MetaController(replace(PAPER, eyes="skill"))
+    other = Skill(replace(SKILLS["block"], filters=(4, 5, 3, 3)))
+    with pytest.raises(ValueError, match="the skill's eyes show 5 channels, not 3"):
+        Hierarchy(MetaController(FORMS["block, with the skill's eyes"]), other)
 
 
 def test_skills_that_cannot_be_commanded() -> None:
     with pytest.raises(ValueError, match="a skill of the block world cannot act in the grid"):
-        Hierarchy(MetaController(SMALL), build_skill(SKILLS["block"]))
+        Hierarchy(MetaController(SMALL), Skill(SKILLS["block"]))
     with pytest.raises(ValueError, match="a skill that counts"):
-        Hierarchy(MetaController(SMALL), build_skill(replace(SKILLS["grid"], counted=True)))
+        Hierarchy(MetaController(SMALL), Skill(replace(SKILLS["grid"], counted=True)))

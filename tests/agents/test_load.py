@@ -14,7 +14,7 @@ from errands.agents import load as agents
 from errands.agents.files import AGENT, save_agent
 from errands.agents.hierarchy import Hierarchy, HierarchyState, Trace
 from errands.agents.meta import MetaNetwork
-from errands.agents.skill import Skill, SkillNetwork, build_skill
+from errands.agents.skill import Skill, SkillNetwork
 from errands.files import DamagedFile
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
@@ -31,7 +31,7 @@ NETWORKS = [
 
 def save(folder: Path, network: SkillNetwork) -> Skill:
     torch.manual_seed(0)
-    skill = build_skill(network)
+    skill = Skill(network)
     save_agent(folder, skill, {"kind": "skill", "network": asdict(network), "frames": 3})
     return skill
 
@@ -134,7 +134,7 @@ def save_meta(folder: Path, network: MetaNetwork, skill: str) -> Hierarchy:
     save_agent(folder, meta, description)
     torch.manual_seed(0)
     own = SMALL if network.world == "grid" else BLOCK_SKILL
-    return Hierarchy(meta, None if network.flat else build_skill(own).eval())
+    return Hierarchy(meta, None if network.flat else Skill(own).eval())
 
 
 def traces(agent: Hierarchy, steps: int = 6) -> list[Trace]:
@@ -206,6 +206,7 @@ def test_skills_and_agents_are_not_mistaken_for_each_other(tmp_path: Path) -> No
     ("changes", "reason"),
     [
         ({"network": {**asdict(FORMS["dynamic"]), "hidden": 9}}, "size mismatch"),
+        ({"network": {**asdict(FORMS["dynamic"]), "hints": {"wit": {}}}}, "unknown hint 'wit'"),
         ({"network": {**asdict(FORMS["dynamic"]), "wings": 2}}, "wings"),
         ({"skill": "grid/skill-independant"}, "did you mean grid/skill-independent"),
         ({"skill": 3}, "cannot be rebuilt"),

@@ -51,7 +51,7 @@ def _walk(steps, seed=0, count=6):
     worlds.reset()
     eyes = MapEyes(NETWORK, KINDS, ACTIONS)
     eyes.recogniser = TrueNames(worlds)
-    sight = eyes.initial(count)
+    sight = eyes.initial_memory(count)
     random = np.random.default_rng(seed)
     acted, begins = torch.zeros(count, dtype=torch.int64), torch.ones(count, dtype=torch.bool)
     start = worlds.privileged[["row", "column", "heading"]].copy()
@@ -112,15 +112,15 @@ def test_the_window_is_centred_on_the_agent_and_turned_its_way():
             cell = now[i].view(2 * REACH + 1, 2 * REACH + 1, -1)[REACH - 1, REACH]
             if world["pitch"] == -1:  # looking down always shows the cell ahead
                 expected = ahead if ahead < FIRST_OBJECT else ahead - 1
-                assert int(cell[: eyes.kinds].argmax()) == expected
-                assert cell[eyes.kinds] == 1.0  # fresh
+                assert int(cell[: eyes.named].argmax()) == expected
+                assert cell[eyes.named] == 1.0  # fresh
             assert int(body[i, :3].argmax()) == world["pitch"] + 1
 
 
 def test_unknown_is_what_was_not_seen_and_may_be_inside():
     *_, (worlds, eyes, seen, _, _) = _walk(60, seed=2)
     now, _, _ = eyes.split(seen, torch.float32)
-    known = now[..., : eyes.kinds].sum(dim=2)
+    known = now[..., : eyes.named].sum(dim=2)
     assert ((now[..., -1] > 0.5) <= (known < 0.5)).all()
     # Every open cell of the world that was never seen is unknown, never "outside".
     for i, world in enumerate(worlds.privileged):
@@ -130,7 +130,7 @@ def test_unknown_is_what_was_not_seen_and_may_be_inside():
                 r, c = _in_world(world, forward, right)
                 if 0 < r < 9 and 0 < c < 9:
                     cell = window[REACH - forward, REACH + right]
-                    assert cell[: eyes.kinds].sum() + cell[-1] == pytest.approx(1.0, abs=0.02)
+                    assert cell[: eyes.named].sum() + cell[-1] == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_new_episode_forgets_the_map_of_its_world_alone():
@@ -152,7 +152,7 @@ def test_a_batch_sees_what_each_of_its_worlds_sees():
     eyes = MapEyes(NETWORK, KINDS, ACTIONS).eval()
     images = torch.randint(0, 256, (5, 64, 64, 3), dtype=torch.uint8)
     actions, begins = torch.tensor([3, 4, 2, 0, 4]), torch.tensor([True, False, False, False, True])
-    cells, _, picture = eyes.initial(5)
+    cells, _, picture = eyes.initial_memory(5)
     poses = [[8, 8, 0, 1], [4, 9, 1, 0], [8, 8, 2, 1], [3, 3, 3, 2], [1, 1, 0, 0]]
     sight = torch.rand_like(cells), torch.tensor(poses), picture
     together, _ = eyes.look(images, actions, begins, sight)
@@ -161,12 +161,12 @@ def test_a_batch_sees_what_each_of_its_worlds_sees():
         alone, _ = eyes.look(images[one], actions[one], begins[one], tuple(x[one] for x in sight))
         assert (alone.int() - together[i : i + 1].int()).abs().max() <= 1
     assert together.shape == (5, eyes.size)
-    assert eyes.size == 2 * NETWORK.window * eyes.planes + eyes.body
+    assert eyes.size == 2 * NETWORK.window * eyes.channels + eyes.body
 
 
 def test_a_wall_on_the_map_stops_a_step():
     eyes = MapEyes(NETWORK, KINDS, ACTIONS).eval()
-    cells, pose, picture = eyes.initial(2)
+    cells, pose, picture = eyes.initial_memory(2)
     pose[:] = torch.tensor([8, 8, 0, 0])
     cells[0, 7 * SIDE + 8, WALL - 1] = 1.0
     cells[1, 7 * SIDE + 8, EMPTY - 1] = 1.0
@@ -180,7 +180,7 @@ def test_a_wall_on_the_map_stops_a_step():
 
 def test_a_step_that_changes_nothing_in_sight_has_failed():
     eyes = MapEyes(NETWORK, KINDS, ACTIONS).eval()
-    cells, pose, picture = eyes.initial(2)
+    cells, pose, picture = eyes.initial_memory(2)
     pose[:] = torch.tensor([8, 8, 0, 0])
     images = picture.clone()
     images[1, 40:] = 200

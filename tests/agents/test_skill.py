@@ -7,7 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from errands.agents.skill import BlockSkill, GridSkill, Memory, Skill, SkillNetwork, build_skill
+from errands.agents.eyes import GridSight
+from errands.agents.memory import Memory, named
+from errands.agents.skill import Skill, SkillMemory, SkillNetwork
 from errands.config import Preset, Scenario, World, skill_training
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import skill_tasks
@@ -38,7 +40,7 @@ def skill(request: pytest.FixtureRequest) -> Skill:
 def randomised(network: SkillNetwork) -> Skill:
     """Heads start almost silent: louder ones make differences show. There is no noise."""
     torch.manual_seed(0)
-    skill = build_skill(network).eval()
+    skill = Skill(network).eval()
     with torch.no_grad():
         skill.policy.weight.normal_()
     return skill
@@ -87,13 +89,16 @@ def test_shapes(skill: Skill) -> None:
     assert output.logits.shape == (TIMES, WORLDS_IN_BATCH, skill.network.actions)
     assert output.termination.shape == (TIMES, WORLDS_IN_BATCH)
     assert output.value.shape == (TIMES, WORLDS_IN_BATCH)
-    assert [item.shape for item in after] == [item.shape for item in memory]
-    assert [item.dtype for item in after] == [item.dtype for item in memory]
+    assert shapes(after) == shapes(memory)
     assert all(torch.isfinite(part).all() for part in output)
     output, after = skill.step(images[0], subtasks[0], begins[0], memory)
     assert output.logits.shape == (WORLDS_IN_BATCH, skill.network.actions)
     assert output.termination.shape == output.value.shape == (WORLDS_IN_BATCH,)
-    assert [item.shape for item in after] == [item.shape for item in memory]
+    assert shapes(after) == shapes(memory)
+
+
+def shapes(memory: Memory) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (item.shape, item.dtype) for name, item in named(memory, "memory")}
 
 
 def test_steps_one_by_one_are_the_same_as_unrolled(skill: Skill) -> None:
@@ -104,8 +109,8 @@ def test_steps_one_by_one_are_the_same_as_unrolled(skill: Skill) -> None:
         output, memory = skill.step(images[t], subtasks[t], begins[t], memory)
         for one, part in zip(output, unrolled, strict=True):
             torch.testing.assert_close(one, part[t], rtol=1e-4, atol=1e-5)
-    for one, item in zip(memory, last, strict=True):
-        torch.testing.assert_close(one, item, rtol=1e-4, atol=1e-5)
+    for (name, one), (_, item) in zip(named(memory, ""), named(last, ""), strict=True):
+        torch.testing.assert_close(one, item, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_memory_matters_until_a_new_subtask_begins(skill: Skill) -> None:
@@ -139,16 +144,17 @@ def test_grid_skill_looks_at_exactly_two_observations(view: str) -> None:
 def test_the_same_eyes_see_both_observations() -> None:
     """Of any cell, conv1 tells of the observation before what it would have told of it then."""
     skill = randomised(SMALL)
-    assert isinstance(skill, GridSkill)
-    image, before, other = images_of(skill)[:3]
+    sight = skill.sight
+    assert isinstance(sight, GridSight)
+    image, before, other = (skill.see(images) for images in images_of(skill)[:3])
     embedded = skill.embedding(subtasks_of()[0])
-    both = skill._tell_apart(image, before, embedded)
-    swapped = skill._tell_apart(before, image, embedded)
+    both = sight._both(image, before, embedded)
+    swapped = sight._both(before, image, embedded)
     channels = skill.network.conv1
     assert both.shape == (WORLDS_IN_BATCH, 100, 2 * channels)
     torch.testing.assert_close(both[..., :channels], swapped[..., channels:])
     torch.testing.assert_close(both[..., channels:], swapped[..., :channels])
-    changed = skill._tell_apart(image, other, embedded)
+    changed = sight._both(image, other, embedded)
     torch.testing.assert_close(both[..., :channels], changed[..., :channels])
     assert not torch.equal(both[..., channels:], changed[..., channels:])
 
@@ -193,7 +199,8 @@ def test_noise_may_be_for_the_first_predicted_layer_alone(
     network: SkillNetwork, alone: bool
 ) -> None:
     skill = randomised(replace(network, noise=0.4, noise_at_first=alone)).train()
-    layers = ("conv3", "lstm") if isinstance(skill, BlockSkill) else ("conv1", "fc")
+    grid = ("sight.conv1", "context.fc")
+    layers = ("sight.conv3", "context.lstm") if network.world == "block" else grid
     first, second = map(skill.get_submodule, layers)
     memory = remembered(skill)
     heard: dict[nn.Module, list[Tensor]] = {first: [], second: []}
@@ -217,17 +224,19 @@ def counted_by_hand(deeds: list[float], wanted: float, sharpness: float) -> list
 def test_counter_of_a_counted_grid_skill() -> None:
     """The network is silenced: every frame's deed is half, phi(g) wants two."""
     skill = randomised(replace(SMALL, counted=True))
-    assert isinstance(skill, GridSkill)
+    assert skill.counter is not None
     with torch.no_grad():
-        for head in (skill.termination, skill.count_wanted, skill.value):
+        for head in (skill.termination, skill.counter.wanted, skill.value):
             head.weight.zero_()
             head.bias.zero_()
-        skill.count_wanted.bias.fill_(2.0)
-        skill.value_left.weight.fill_(10.0)
-    memory = skill.initial_memory(WORLDS_IN_BATCH)[0], torch.tensor([0.0, 1.0, 7.0])
+        skill.counter.wanted.bias.fill_(2.0)
+        skill.counter.value_left.weight.fill_(10.0)
+    memory = skill.initial_memory(WORLDS_IN_BATCH)
+    memory = SkillMemory(*memory)._replace(counted=(torch.tensor([0.0, 1.0, 7.0]),))
     begins = begins_at((0, 2), (2, 1))
-    output, (_, counter) = skill.unroll(images_of(skill), subtasks_of(), begins, memory)
-    sharpness = skill.sharpness.item()
+    output, after = skill.unroll(images_of(skill), subtasks_of(), begins, memory)
+    (counter,) = SkillMemory(*after).counted
+    sharpness = skill.counter.sharpness.item()
     half = [0.5] * TIMES
     told = output.termination.T.tolist()
     assert told[0] == pytest.approx(counted_by_hand(half, 2.0, sharpness))
@@ -247,15 +256,15 @@ def test_counter_of_a_counted_grid_skill() -> None:
 def test_counter_learns_from_the_termination_signal_alone() -> None:
     """The value reads the counter but does not teach it; a batch's memory carries no gradient."""
     skill = randomised(replace(SMALL, counted=True))
-    assert isinstance(skill, GridSkill)
+    assert skill.counter is not None
     output, memory = skill.unroll(images_of(skill), subtasks_of(), begins_at(), remembered(skill))
     output.value.sum().backward(retain_graph=True)
-    assert skill.count_wanted.weight.grad is None
+    assert skill.counter.wanted.weight.grad is None
     assert skill.termination.weight.grad is None
     output.termination.sum().backward()
-    assert skill.count_wanted.weight.grad.abs().sum() > 0
+    assert skill.counter.wanted.weight.grad.abs().sum() > 0
     assert skill.termination.weight.grad.abs().sum() > 0
-    assert not any(item.requires_grad for item in memory)
+    assert not any(item.requires_grad for _, item in named(memory, ""))
 
 
 @pytest.mark.parametrize("world", ["grid", "block"])
@@ -271,12 +280,13 @@ def test_memory_does_not_follow_the_worlds_buffers(world: str) -> None:
         _, memory = skill.step(
             torch.from_numpy(worlds.images), codes, always, skill.initial_memory(2)
         )
-        copies = [item.clone() for item in memory]
+        copies = [item.clone() for _, item in named(memory, "")]
         before = worlds.images.copy()
         for action in (4, 2, 1):
             worlds.step(np.full(2, action))
         assert (worlds.images != before).any()
-    assert all(torch.equal(item, copy) for item, copy in zip(memory, copies, strict=True))
+    for (name, item), copy in zip(named(memory, ""), copies, strict=True):
+        assert torch.equal(item, copy), name
 
 
 @pytest.mark.parametrize("preset", ["fast", "paper", "debug"])
@@ -287,7 +297,7 @@ def test_every_preset_fits_its_world(world: World, scenario: Scenario, preset: P
     tasks = skill_tasks(spec, scenario, "all")
     worlds = Worlds(spec, 1, tasks)
     worlds.reset()
-    skill = build_skill(skill_training(world, scenario, preset).network)
+    skill = Skill(skill_training(world, scenario, preset).network)
     codes = torch.tensor([item.code(spec.vocabulary) for item in tasks.pool])
     images = torch.from_numpy(worlds.images).expand(len(codes), *worlds.images.shape[1:])
     begins = torch.ones(len(codes), dtype=torch.bool)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from errands import config
+from errands import cli, config
 from errands.agents.files import save_agent
-from errands.agents.skill import SkillNetwork, build_skill
+from errands.agents.skill import Skill, SkillNetwork
+from errands.commands import train
 from errands.commands.problem import Problem
 from errands.commands.train import TrainMeta
 from errands.config import MetaTraining
@@ -35,7 +36,7 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def save_skill(folder: Path, **changes: Any) -> str:
     torch.manual_seed(0)
     network = SkillNetwork(**{**asdict(SKILL), **changes})
-    save_agent(folder, build_skill(network), {"kind": "skill", "network": asdict(network)})
+    save_agent(folder, Skill(network), {"kind": "skill", "network": asdict(network)})
     return str(folder)
 
 
@@ -45,7 +46,7 @@ def test_trains_with_the_skill_of_a_folder_and_goes_on(
     skill = save_skill(tmp_path / "skill")
     command = TrainMeta(tmp_path / "run", no_analogy=True, skill=skill, preset="debug", seed=3)
     assert command.execute() == 0
-    asked = {"analogy": False, "soft": False, "seed": 3, "skill": skill}
+    asked = {"analogy": False, "soft": False, "seed": 3, "skill": skill, "without": ()}
     assert small_and_quick == [("grid", "dynamic", "debug", asked)]
     said = " ".join(capsys.readouterr().err.split())
     assert f"done: {6 * ITERATION:,} frames" in said
@@ -80,6 +81,8 @@ def test_the_skill_of_a_smaller_world_is_refused_before_the_folder_is_made(
         ({"skill": "grid/skill-independent", "world": "block"}, "a skill of the grid world"),
         ({"skill": "runs/nowhere"}, "no agent 'runs/nowhere' is shipped"),
         ({"seed": 256}, "from 0 to 255"),
+        ({"without": ("glanse",)}, "no hint 'glanse' to leave out; did you mean glance"),
+        ({"without": ("tally",)}, "no hint 'tally' to leave out; expected one of head-start"),
     ],
 )
 def test_what_cannot_be_trained_is_told_in_one_line(
@@ -90,3 +93,13 @@ def test_what_cannot_be_trained_is_told_in_one_line(
         TrainMeta(folder, preset="debug", **options).execute()
     assert "\n" not in str(refused.value)
     assert not folder.exists()
+
+
+def test_hints_are_left_out_by_a_flag_that_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[MetaTraining] = []
+    monkeypatch.setattr(train, "run_training", lambda training, *_: trained.append(training))
+    command = ["train", "meta", "--preset", "debug", "--out", str(tmp_path / "run")]
+    assert cli.main([*command, "--without", "glance", "--without", "reminder"]) == 0
+    assert tuple(trained[0].network.hints) == ("head-start", "grounding", "briefing")

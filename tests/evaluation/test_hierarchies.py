@@ -6,7 +6,7 @@ import torch
 
 import errands
 from errands.agents.hierarchy import Hierarchy, HierarchyState
-from errands.agents.skill import SkillNetwork, build_skill
+from errands.agents.skill import Skill, SkillNetwork
 from errands.evaluation.episodes import (
     InstructionTest,
     evaluate_instructions,
@@ -25,7 +25,7 @@ def agent_of(form: str = "dynamic") -> Hierarchy:
     meta = randomised(FORMS[form])
     torch.manual_seed(1)
     network = SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7)
-    return Hierarchy(meta, None if meta.network.flat else build_skill(network).eval())
+    return Hierarchy(meta, None if meta.network.flat else Skill(network).eval())
 
 
 def worlds_of(count: int = 3) -> Worlds:

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from errands.agents.load import load_skill
-from errands.agents.skill import build_skill
+from errands.agents.skill import Skill
 from errands.config import skill_training
 from errands.evaluation import skills
 from errands.evaluation.skills import (
@@ -189,7 +189,7 @@ def test_a_record_says_what_was_measured_and_how_to_repeat_it(
         Worlds, "seed", lambda self, seed: (seeds.append(seed), seed_worlds(self, seed))
     )
     torch.manual_seed(0)
-    skill = build_skill(skill_training(world, scenario, "debug").network)
+    skill = Skill(skill_training(world, scenario, "debug").network)
     test = SkillTest(f"{world}/mine", world, scenario, "unseen", episodes=3, seed=11)
     record = evaluate_skill(skill, test)
     assert seeds[-1] == TEST_SEEDS + 11

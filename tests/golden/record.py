@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from errands.agents.instructions import bags_of_words
 from errands.agents.load import TrainedAgent, TrainedSkill, load, load_hierarchy, shipped_agents
-from errands.agents.meta import bags_of_words
 from errands.language.splits import MOST_REPEATS
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
@@ -108,19 +108,19 @@ def answers_of_agent(agent: TrainedAgent, seen: Arrays) -> Arrays:
                 greedy=t < STEPS // 2,
             )
             state = move.state
-            thought = move.thought
+            output = move.output
             said = {
-                "c": thought.decision.c,
-                "shifted": thought.decision.shift,
-                "g": thought.decision.g,
+                "c": output.decision.c,
+                "shifted": output.decision.shift,
+                "g": output.decision.g,
                 "action": move.actions,
                 "termination": move.termination,
-                "log_probability": thought.log_probability,
-                "entropy": thought.entropy,
-                "value": thought.value,
-                "update": thought.update,
-                "shift": thought.shift,
-                "pointer": thought.pointer,
+                "log_probability": output.log_probability,
+                "entropy": output.entropy,
+                "value": output.value,
+                "update": output.update,
+                "shift": output.shift,
+                "pointer": output.pointer,
             }
             for name, value in said.items():
                 answers.setdefault(f"{update}.{name}", []).append(value.numpy())

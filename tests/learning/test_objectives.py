@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from errands.agents.meta import MetaController, MetaOutput
 from errands.agents.skill import Skill
 from errands.config import SkillTraining
 from errands.learning import losses
@@ -14,7 +15,6 @@ from errands.learning.objectives import (
     actor_critic,
     distillation,
     meta_actor_critic,
-    think_again,
 )
 from errands.learning.rollout import SkillFrames
 from errands.stages.meta import MetaTrainer
@@ -172,15 +172,19 @@ def batches() -> dict[str, tuple[MetaTrainer, MetaFrames]]:
 
 
 @pytest.mark.parametrize("agent", ["dynamic", "long", "flat"])
-def test_thinking_again_of_hard_updates_frame_by_frame_is_the_same_as_step_by_step(
+def test_decisions_that_are_reconsidered_at_once_are_as_likely_as_they_were(
     batches: dict[str, tuple[MetaTrainer, MetaFrames]], agent: str
 ) -> None:
     trainer, frames = batches[agent]
     with torch.no_grad():
-        thought = think_again(trainer.meta, frames, soft=False)
-    torch.testing.assert_close(thought.log_probability, frames.log_probabilities)
-    torch.testing.assert_close(thought.value, frames.values)
-    assert thought.pointer.shape == (6, 8, 4)
+        output = reconsidered(trainer.meta, frames, soft=False)
+    torch.testing.assert_close(output.log_probability, frames.log_probabilities)
+    torch.testing.assert_close(output.value, frames.values)
+    assert output.pointer.shape == (6, 8, 4)
+
+
+def reconsidered(meta: MetaController, frames: MetaFrames, *, soft: bool) -> MetaOutput:
+    return meta.reconsider(frames.given, frames.before, frames.decision, soft=soft)
 
 
 @pytest.mark.parametrize("soft", [True, False])
@@ -196,12 +200,12 @@ def test_terms_of_the_objective_on_the_batch_that_was_just_met(soft: bool) -> No
     advantages, returns = (torch.randn(running.shape, generator=random) for _ in range(2))
     weights = {"eta": 0.3, "clip": 0.2, "value_weight": 0.7, "entropy_weight": 0.5}
     terms = meta_actor_critic(meta, frames, Credit(advantages, returns), soft=soft, **weights)
-    thought = think_again(meta, frames, soft=soft)
+    output = reconsidered(meta, frames, soft=soft)
     expected = {
         "policy": -advantages[running].mean(),
         "value": 0.7 * (frames.values - returns)[running].square().mean(),
-        "entropy": -0.5 * thought.entropy[running].mean(),
-        "updates": 0.3 * thought.update[running].mean(),
+        "entropy": -0.5 * output.entropy[running].mean(),
+        "updates": 0.3 * output.update[running].mean(),
     }
     assert terms.keys() == expected.keys()
     for name, value in expected.items():
@@ -223,7 +227,7 @@ def test_what_paid_becomes_likelier() -> None:
 
     def chance() -> float:
         with torch.no_grad():
-            return think_again(trainer.meta, frames, soft=True).log_probability[verbs == 1].mean()
+            return reconsidered(trainer.meta, frames, soft=True).log_probability[verbs == 1].mean()
 
     before = chance()
     trainer.set_rate(1e-2)

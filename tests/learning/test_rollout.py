@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from errands.agents.skill import Skill, build_skill
+from errands.agents.memory import named
+from errands.agents.skill import Skill
 from errands.config import skill_training
 from errands.language.instruction import Instruction
 from errands.learning.rollout import SkillFrames, SkillRollout, sample
@@ -234,7 +235,7 @@ def network_for(world: str, scenario: str) -> Skill:
     torch.manual_seed(0)
     network = skill_training(world, scenario, "debug").network
     small = replace(network, embedding=6, conv2=4, hidden=8, factors=7, lstm=9)
-    return build_skill(small).eval()
+    return Skill(small).eval()
 
 
 WHERE = [("grid", "independent"), ("grid", "inter-extrapolation"), ("block", "independent")]
@@ -284,8 +285,10 @@ def test_a_snapshot_goes_on_exactly(world: str, scenario: str) -> None:
         assert counted == statistics
         for name in PER_WORLD:
             assert torch.equal(getattr(again, name), getattr(frames, name)), name
-        for item, other_item in zip(frames.memory, again.memory, strict=True):
-            assert torch.equal(item, other_item)
+        for (name, one), (_, same) in zip(
+            named(frames.memory, "memory"), named(again.memory, "memory"), strict=True
+        ):
+            assert torch.equal(one, same), name
 
 
 def test_sampling_follows_the_logits() -> None:

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from errands.agents.files import save_agent
+from errands.agents.hints import named_hints
 from errands.agents.load import TrainedAgent, load, load_hierarchy
 from errands.agents.meta import MetaController
-from errands.agents.skill import SkillNetwork, build_skill
+from errands.agents.skill import Skill, SkillNetwork
 from errands.config import MetaTraining, Preset, World, meta_training
 from errands.learning.advantages import assign_credit
 from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
@@ -31,7 +32,7 @@ def block_skill(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("block") / "skill"
     torch.manual_seed(0)
     network = SkillNetwork(world="block", objects=7, actions=9, embedding=6, factors=7, lstm=9)
-    save_agent(folder, build_skill(network), {"kind": "skill", "network": asdict(network)})
+    save_agent(folder, Skill(network), {"kind": "skill", "network": asdict(network)})
     return str(folder)
 
 
@@ -406,9 +407,7 @@ def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
     assert (paper.epochs, paper.averaging, paper.network.noise) == (1, 0.0, 0.0)
     network = paper.network
     assert (network.hidden, network.sentence, network.condition) == (256, 256, 256)
-    assert (network.conv1, network.view, network.head_start) == (3, "pooled", False)
-    extras = network.glance, network.told, network.reminded, network.grounded
-    assert extras == (False,) * 4
+    assert (network.conv1, network.view, network.hints) == (3, "pooled", {})
     rates = [(stage.learning_rate, stage.entropy) for stage in paper.stages]
     assert rates == [(2.5e-4, 0.015), (1e-4, 0.0), (1e-4, 0.0)]
     assert [stage.soft for stage in paper.stages] == [True, True, False]
@@ -446,5 +445,6 @@ def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
     dynamic = networks["dynamic"]
     assert networks["long"] == replace(dynamic, gate="at-termination")
     assert networks["short"] == replace(dynamic, gate="every-step")
-    assert networks["flat"] == replace(dynamic, gate="every-step", flat=True)
+    hints = named_hints(("reminder", "glance", "briefing"), flat=True)
+    assert networks["flat"] == replace(dynamic, gate="every-step", flat=True, hints=hints)
     assert {meta_training("grid", agent).skill for agent in networks} == {"grid/skill-independent"}

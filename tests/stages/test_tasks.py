@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from errands.agents.skill import build_skill
+from errands.agents.skill import Skill
 from errands.config import meta_training, skill_training
 from errands.language.analogies import Analogies
 from errands.stages import tasks
@@ -69,7 +69,7 @@ def test_networks_take_their_sizes_from_the_world(kind: Any) -> None:
     meta = tasks.fitted(meta_training(kind, "dynamic", "debug"), spec)
     assert meta.network.words == spec.vocabulary.token_count
     assert meta.network.actions == {"grid": 13, "block": 9}[kind]
-    assert build_skill(skill.network).network.actions == meta.network.actions
+    assert Skill(skill.network).network.actions == meta.network.actions
 
 
 def test_a_skill_and_a_meta_controller_learn_in_ones_own_world(tmp_path: Any) -> None:

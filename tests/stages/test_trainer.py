@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from errands.agents.skill import Skill, build_skill
+from errands.agents.skill import Skill
 from errands.config import SkillTraining, Stage, World, skill_training
 from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
@@ -177,7 +177,7 @@ def test_a_description_rebuilds_the_network() -> None:
     trainer = SkillTrainer(tiny("grid", "inter-extrapolation"))
     description = trainer.description()
     network = type(trainer.training.network)(**description["network"])
-    build_skill(network).load_state_dict(trainer.skill.state_dict())
+    Skill(network).load_state_dict(trainer.skill.state_dict())
     assert description["training"]["scenario"] == "inter-extrapolation"
 
 

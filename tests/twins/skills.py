@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from errands.agents.skill import Memory, Skill, SkillNetwork, SkillOutput
+from errands.agents.memory import Memory
+from errands.agents.skill import Skill, SkillNetwork, SkillOutput
 from errands.worlds.vector import Worlds
 
 Choice = Callable[[NDArray[np.bool_]], NDArray[np.bool_]]  # from optimal actions to allowed ones
@@ -49,7 +50,7 @@ class ScriptedSkill(Skill):
         *,
         counted: bool = False,
     ) -> None:
-        super().__init__(SkillNetwork(embedding=1, counted=counted), 1)
+        super().__init__(SkillNetwork(embedding=1, counted=counted))
         self.choice = choice
         self.signal = signal
         self.worlds: Worlds | None = None

@@ -1,5 +1,6 @@
 """Training runs of a few iterations, small enough to repeat them in every test."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -43,11 +44,15 @@ def tiny(
 
 
 def tiny_meta(
-    world: World = "grid", agent: str = "dynamic", skill: str = "", **changes: Any
+    world: World = "grid",
+    agent: str = "dynamic",
+    skill: str = "",
+    without: Iterable[str] = (),
+    **changes: Any,
 ) -> MetaTraining:
     """The debug preset shrunk further: 2 iterations of each of the paper's three stages."""
     stage = MetaStage(2 * ITERATION, 1e-2, 5e-3, entropy=0.01)
-    debug = meta_training(world, agent, "debug", skill=skill)
+    debug = meta_training(world, agent, "debug", skill=skill, without=without)
     sizes = {"embedding": 5, "sentence": 6, "condition": 7, "hidden": 8, "factors": 7}
     small = replace(
         debug,

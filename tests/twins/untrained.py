@@ -8,7 +8,7 @@ import torch
 
 from errands.agents.files import save_agent
 from errands.agents.meta import MetaController
-from errands.agents.skill import build_skill
+from errands.agents.skill import Skill
 from errands.config import meta_training
 from twins.training import tiny
 
@@ -42,7 +42,7 @@ def save_untrained_skill(folder: Path, **changes: Any) -> None:
         "frames": 1000,
         "seconds": 90.0,
     }
-    save_agent(folder, build_skill(training.network), description)
+    save_agent(folder, Skill(training.network), description)
 
 
 def ship_untrained(package: Path, *agents: str) -> None:

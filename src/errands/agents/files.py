@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import nn
 
-from errands.agents.formats import FORMAT, lift
+from errands.agents.formats import FORMAT, lift, renamed
 from errands.files import DamagedFile, write_together
 from errands.language.vocabulary import suggest
 
@@ -61,13 +61,16 @@ def read_description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def rebuild(folder: Path, build: Callable[[], Model]) -> Model:
-    """A model with the weights in the folder, if their names and sizes are the model's."""
+def rebuild(folder: Path, build: Callable[[], Model], names: Mapping[str, str]) -> Model:
+    """A model with the weights in the folder, if their names and sizes are the model's.
+
+    `names` are those that weights had in earlier formats, and have now.
+    """
     with torch.device("meta"):  # shapes without memory
         expected = build().state_dict()
     try:
         with safe_open(folder / WEIGHTS, "pt") as file:
-            found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            found = {renamed(name, names): file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             for name in expected.keys() ^ found.keys():
                 where = "there is no" if name in expected else "there is an unknown"
                 raise ValueError(f"{where} '{name}' among its weights")
@@ -78,7 +81,8 @@ def rebuild(folder: Path, build: Callable[[], Model]) -> Model:
                         f"size mismatch: '{name}' is {kind} {shape}, not F32 {list(value.shape)}"
                     )
         model = build()
-        model.load_state_dict(load_file(folder / WEIGHTS))
+        weights = load_file(folder / WEIGHTS)
+        model.load_state_dict({renamed(name, names): value for name, value in weights.items()})
     except SafetensorError as error:
         raise DamagedFile(f"the agent in '{folder}' is damaged: {error}") from error
     return model
@@ -103,7 +107,7 @@ def network_from(kind: type[Network], values: Any) -> Network:
 
 def _read(value: Any, kind: Any) -> Any:
     """A field's value from JSON, which has neither tuples nor dataclasses."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and _part(kind) is not None:
         return network_from(_part(kind), value)
     return tuple(value) if isinstance(value, list) else value
 
@@ -122,6 +126,8 @@ def _fits(value: Any, kind: Any) -> bool:
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
         return isinstance(value, list) and all(_fits(element, item) for element in value)
+    if get_origin(kind) is Mapping:  # hints, which are checked where they are built
+        return isinstance(value, dict)
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int:

@@ -12,17 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from errands.agents.mapping import Sight
-from errands.agents.meta import (
-    MetaController,
-    MetaInput,
-    MetaNetwork,
-    MetaState,
-    Thought,
-    bags_of_words,
-    draw,
-)
-from errands.agents.skill import Memory, Skill, SkillNetwork
+from errands.agents.instructions import bags_of_words
+from errands.agents.memory import Memory, each
+from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaOutput, MetaState
+from errands.agents.skill import Skill, SkillNetwork
+from errands.agents.updater import draw
 
 
 class Trace(NamedTuple):
@@ -43,14 +37,14 @@ class HierarchyState(NamedTuple):
 
     meta: MetaState
     skill: Memory
-    sight: Sight  # of eyes that remember
-    action: Tensor  # (B,) what was done last
+    eyes: Memory
+    action: Tensor  # (B,) the last one, which eyes with a memory have to know
 
 
 class Move(NamedTuple):
     """One step, as learning wants it."""
 
-    thought: Thought
+    output: MetaOutput
     given: MetaInput
     termination: Tensor  # (B,) probability
     actions: Tensor  # (B,)
@@ -67,16 +61,19 @@ class Hierarchy:
             _check_fit(meta.network, skill.network)
         self.meta = meta
         self.skill = skill
+        self.eyes = skill.eyes if skill else meta.eyes
 
     @property
     def device(self) -> torch.device:
         return self.meta.words.device
 
     def initial_state(self, worlds: int, longest: int) -> HierarchyState:
-        memory = self.skill.initial_memory(worlds) if self.skill else ()
-        sight = self.skill.initial_sight(worlds) if self.skill else ()
-        action = torch.zeros(worlds, dtype=torch.int64, device=self.device)
-        return HierarchyState(self.meta.initial_state(worlds, longest), memory, sight, action)
+        return HierarchyState(
+            meta=self.meta.initial_state(worlds, longest),
+            skill=self.skill.initial_memory(worlds) if self.skill else (),
+            eyes=self.eyes.initial_memory(worlds),
+            action=torch.zeros(worlds, dtype=torch.int64, device=self.device),
+        )
 
     def act(
         self,
@@ -121,64 +118,65 @@ class Hierarchy:
         greedy: bool = False,
     ) -> Move:
         """One step of everything. `greedy` makes the meta controller take the likeliest."""
-        before = state.meta.g
-        sight = state.sight
-        if self.skill:
-            image, sight = self.skill.look(image, state.action, begins, sight)
-        seen = self.skill.see(image) if self.skill else image
+        looked, eyes = self.eyes.look(image, state.action, begins, state.eyes)
         if self.skill is None:
-            termination = torch.zeros(begins.shape, device=self.device)
-        else:
-            output, memory = self.skill.step_seen(seen, before, begins, state.skill)
-            termination = torch.sigmoid(output.termination)
+            # It learned to draw its actions and its shifts alike: the likeliest may never end.
+            never = torch.zeros(begins.shape, device=self.device)
+            given = MetaInput(looked, bags, mask, never > 0, begins)
+            output, meta = self.meta.step(given, state.meta, soft=soft, random=random)
+            action = output.decision.g[:, 0].clone()
+            return Move(output, given, never, action, HierarchyState(meta, (), eyes, action))
+        before = state.meta.carried.g
+        seen = self.skill.see(looked)
+        said, memory = self.skill.step_seen(seen, before, begins, state.skill)
+        termination = torch.sigmoid(said.termination)  # beta
         finished = (termination > 0.5) & ~begins
-        shown = seen if self.meta.network.eyes == "skill" else image
+        shown = seen if self.meta.network.shares_eyes else image
         given = MetaInput(shown, bags, mask, finished, begins)
-        # Flat learned to draw its actions and its shifts alike: the likeliest may never end.
-        drawn = None if greedy and self.skill is not None else random
-        thought, meta = self.meta.step(given, state.meta, soft=soft, random=drawn)
-        if self.skill is None:
-            chosen = meta.g[:, 0].clone()
-            return Move(thought, given, termination, chosen, HierarchyState(meta, (), (), chosen))
-        # A subtask starts anew where it is another one, and where it was just finished.
-        anew = begins | finished | (meta.g != before).any(dim=1)
-        logits, memory = start_anew(self.skill, seen, meta.g, begins, anew, output.logits, memory)
-        actions = draw(torch.softmax(logits, dim=1), random)
-        after = HierarchyState(meta, memory, sight, actions)
-        return Move(thought, given, termination, actions, after)
+        drawn = None if greedy else random
+        output, meta = self.meta.step(given, state.meta, soft=soft, random=drawn)
+        # A subtask starts again where it is another one, and where it was just finished.
+        g = output.decision.g
+        starts = begins | finished | (g != before).any(dim=1)
+        logits, memory = restart(self.skill, seen, g, begins, starts, said.logits, memory)
+        action = draw(torch.softmax(logits, dim=1), random)
+        return Move(output, given, termination, action, HierarchyState(meta, memory, eyes, action))
 
 
-def start_anew(
+def restart(
     skill: Skill,
     seen: Tensor,
     subtasks: Tensor,
     begins: Tensor,
-    anew: Tensor,
+    starts: Tensor,
     logits: Tensor,
     memory: Memory,
 ) -> tuple[Tensor, Memory]:
-    """What a skill would do, and remember, once subtasks have changed where `anew` is true.
+    """What a skill would do, and remember, once other subtasks have begun where `starts` is true.
 
     Logits and memory are of this observation and the subtasks before. Some skills remember what
     they saw while they did those; the others forget it.
     """
-    where = torch.nonzero(anew)[:, 0]
+    where = torch.nonzero(starts)[:, 0]
     if not where.numel():
         return logits, memory
     forgets = begins[where] if skill.network.remembers else torch.ones_like(begins[where])
-    own = tuple(item[where] for item in memory)
-    output, fresh = skill.step_seen(seen[where], subtasks[where], forgets, own)
-    logits = logits.index_copy(0, where, output.logits)
-    memory = tuple(item.index_copy(0, where, new) for item, new in zip(memory, fresh, strict=True))
-    return logits, memory
+    own = each(lambda item: item[where], memory)
+    said, fresh = skill.step_seen(seen[where], subtasks[where], forgets, own)
+    logits = logits.index_copy(0, where, said.logits)
+    return logits, each(lambda item, new: item.index_copy(0, where, new), memory, fresh)
 
 
 def _check_fit(meta: MetaNetwork, skill: SkillNetwork) -> None:
     """Refuse a skill that cannot do, or cannot see, what the meta controller chooses from."""
     if skill.world != meta.world:
         raise ValueError(f"a skill of the {skill.world} world cannot act in the {meta.world}")
-    if meta.eyes == "skill" and meta.world == "grid":
-        raise ValueError("on the grid there are no eyes to share: a skill sees the map as it is")
+    if skill.maps != meta.maps:
+        raise ValueError("skill and meta controller do not build the same map, or only one does")
+    if meta.eyes == "skill" and not meta.maps and skill.filters[1] != meta.filters[1]:
+        raise ValueError(
+            f"the skill's eyes show {skill.filters[1]} channels, not {meta.filters[1]}"
+        )
     if skill.counted:
         raise ValueError("a skill that counts does not take subtasks of verb and object alone")
     if skill.objects != meta.objects:
@@ -190,19 +188,19 @@ def _check_fit(meta: MetaNetwork, skill: SkillNetwork) -> None:
 
 
 def _trace(move: Move, *, flat: bool) -> Trace:
-    thought = move.thought
-    count = thought.update.shape[0]
+    output = move.output
+    count = output.update.shape[0]
     subtask = np.full((count, 3), -1)
     if not flat:
         subtask = np.concatenate(
-            (thought.decision.g.cpu().numpy(), np.ones((count, 1), np.int64)), axis=1
+            (output.decision.g.cpu().numpy(), np.ones((count, 1), np.int64)), axis=1
         )
     return Trace(
-        pointer=thought.pointer.cpu().numpy(),
-        shift=thought.shift.cpu().numpy(),
-        shifted=thought.decision.shift.cpu().numpy() - 1,
-        update=thought.update.cpu().numpy(),
-        updated=thought.decision.c.cpu().numpy(),
+        pointer=output.pointer.cpu().numpy(),
+        shift=output.shift.cpu().numpy(),
+        shifted=output.decision.shift.cpu().numpy() - 1,
+        update=output.update.cpu().numpy(),
+        updated=output.decision.c.cpu().numpy(),
         subtask=subtask,
         termination=move.termination.cpu().numpy(),
         action=move.actions.cpu().numpy(),

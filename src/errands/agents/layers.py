@@ -49,6 +49,25 @@ def with_noise(x: Tensor, deviation: float) -> Tensor:
     return x + deviation * torch.randn(x.shape).to(x) if deviation else x
 
 
+class Noise(nn.Module):
+    """Adds noise while training, so that what follows does not depend on the finer points."""
+
+    def __init__(self, deviation: float) -> None:
+        super().__init__()
+        self.deviation = deviation
+
+    def forward(self, x: Tensor) -> Tensor:
+        return with_noise(x, self.deviation * self.training)
+
+
+def undecided(layer: nn.Linear) -> nn.Linear:
+    """A layer that logits come from, started so that no choice is much likelier than another."""
+    with torch.no_grad():
+        layer.weight *= 0.1
+        layer.bias.zero_()
+    return layer
+
+
 def scaled_pixels(image: Tensor, dtype: torch.dtype) -> Tensor:
     """(B, H, W, 3) of 0..255 to (B, 3, H, W) around 0, a channels-last view.
 
@@ -69,7 +88,7 @@ class PredictedConv(nn.Module):
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         """(B, P, C) and (B, E) to (B, P, C'): a matrix product a sample beats a convolution."""
         weight = self.weight(condition).view(-1, *self.shape)  # (B, C, C')
-        return torch.baddbmm(self.bias, x, weight)
+        return torch.baddbmm(self.bias, x.to(weight.dtype), weight)
 
 
 class FactorisedLinear(nn.Module):

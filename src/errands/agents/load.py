@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from errands.agents.files import AGENT, network_from, read_description, rebuild
+from errands.agents.formats import names_of_weights
 from errands.agents.hierarchy import Hierarchy
-from errands.agents.mapping import MapNetwork, Recogniser
+from errands.agents.mapping import MapEyes, MapNetwork, Recogniser
 from errands.agents.meta import MetaController, MetaNetwork
-from errands.agents.skill import MapSkill, Skill, SkillNetwork, build_skill
+from errands.agents.skill import Skill, SkillNetwork
 from errands.files import DamagedFile
 from errands.language.vocabulary import suggest
 
@@ -75,11 +76,13 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
         kind, settings = description["kind"], description["network"]
         if kind == "skill":
             skill_network = network_from(SkillNetwork, settings)
-            skill = rebuild(folder, lambda: build_skill(skill_network))
+            names = names_of_weights(kind, settings)
+            skill = rebuild(folder, lambda: Skill(skill_network), names)
             return TrainedSkill(skill.to(device).eval(), description)
         if kind == "meta":
             meta_network = network_from(MetaNetwork, settings)
-            meta = rebuild(folder, lambda: MetaController(meta_network))
+            names = names_of_weights(kind, settings)
+            meta = rebuild(folder, lambda: MetaController(meta_network), names)
             commanded = None if meta_network.flat else _commanded(folder, description, device)
             return TrainedAgent(meta.to(device).eval(), commanded, description)
         raise ValueError(f"it is a {kind}, neither a skill nor a meta controller")
@@ -103,11 +106,11 @@ def load_eyes(name: str | Path) -> Recogniser:
         if description["kind"] == "eyes":
             objects = settings.pop("objects")
             network = network_from(MapNetwork, settings)
-            return rebuild(folder, lambda: Recogniser(network, objects)).eval()
+            return rebuild(folder, lambda: Recogniser(network, objects), {}).eval()
         if description["kind"] == "skill" and settings.get("maps"):
-            skill = load_skill(name).skill
-            assert isinstance(skill, MapSkill)
-            return skill.eyes.recogniser
+            eyes = load_skill(name).skill.eyes
+            assert isinstance(eyes, MapEyes)
+            return eyes.recogniser
     raise ValueError(f"'{name}' has no eyes that build a map: errands train eyes makes them")
 
 

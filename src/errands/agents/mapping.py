@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from errands.agents.layers import scaled_pixels
-
-Sight = tuple[Tensor, ...]  # what eyes carry from step to step, (B, ...) each
+from errands.agents.eyes import Eyes, Sight
+from errands.agents.layers import PredictedConv, scaled_pixels
+from errands.agents.memory import Memory
 
 HIDDEN, EMPTY, WALL = range(3)  # classes; objects follow
 LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD = range(6)  # actions of the block world
@@ -123,23 +123,64 @@ def _cells(side: int, forward: NDArray[np.int64], right: NDArray[np.int64]) -> T
     return torch.from_numpy(np.where(inside, r * side + c, side * side))
 
 
-class MapEyes(nn.Module):
-    """Pictures and the agent's own actions to a window on the map, seen from where it stands."""
+class MapWindow(Eyes):
+    """What eyes that remember show: a window on the map, as it is now and before this step.
 
-    def __init__(self, network: MapNetwork, objects: int, actions: int) -> None:
+    Features are bytes (N, size): both windows, and what the agent's own body tells it. A meta
+    controller reads those of its skill's eyes, which have looked already.
+    """
+
+    views = 3  # there, close by, fresh
+    first_object = 2  # after empty and wall
+
+    def __init__(self, network: MapNetwork, objects: int, actions: int, near: int = 0) -> None:
         super().__init__()
         self.network = network
-        self.recogniser = Recogniser(network, objects)
         self.actions = actions
-        self.kinds = objects + 2  # empty, wall, objects
-        self.planes = self.kinds + 2  # fresh, unknown
+        self.near = near  # steps that count as close by
+        self.named = objects + self.first_object  # kinds that a cell may have
+        self.channels = self.named + 2  # fresh, unknown
         self.body = PITCHES + actions + 1
-        self.size = 2 * network.window * self.planes + self.body
+        self.size = 2 * network.window * self.channels + self.body
 
-    def initial(self, worlds: int) -> Sight:
+    def forward(self, looked: Tensor) -> Tensor:
+        return looked
+
+    def split(self, features: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """The window now and before (N, window, channels), and the body."""
+        scaled = features.to(dtype) / 255.0
+        windows = scaled[:, : -self.body].view(-1, 2, self.network.window, self.channels)
+        return windows[:, 0], windows[:, 1], scaled[:, -self.body :]
+
+    def kinds(self, features: Tensor) -> Tensor:
+        now, _, _ = self.split(features, torch.get_default_dtype())
+        close = _close_cells(self.network.reach, self.near).to(now.device)[None, :, None]
+        fresh = now[..., self.named, None]
+        return torch.stack([view.amax(dim=1) for view in (now, now * close, now * fresh)], dim=1)
+
+
+@cache
+def _close_cells(reach: int, near: int) -> Tensor:
+    """Which cells (window,) of a window of `reach` cells each way are close to the agent."""
+    away = (torch.arange(2 * reach + 1) - reach).abs()
+    return (away[:, None] + away[None, :] <= near).flatten().float()
+
+
+class MapEyes(MapWindow):
+    """Pictures and the agent's own actions to a window on the map, seen from where it stands.
+
+    Skills take them as they are: what they see is trained before (`errands train eyes`).
+    """
+
+    def __init__(self, network: MapNetwork, objects: int, actions: int) -> None:
+        super().__init__(network, objects, actions)
+        self.recogniser = Recogniser(network, objects)
+        self.requires_grad_(False)
+
+    def initial_memory(self, worlds: int) -> Memory:
         device = self.recogniser.conv1.weight.device
         side, picture = self.network.side, self.network.picture
-        cells = torch.zeros(worlds, side * side + 1, self.kinds + 1, device=device)
+        cells = torch.zeros(worlds, side * side + 1, self.named + 1, device=device)
         pose = torch.zeros(worlds, 4, dtype=torch.int64, device=device)
         return (
             cells,
@@ -149,10 +190,10 @@ class MapEyes(nn.Module):
 
     @torch.no_grad()
     def look(
-        self, images: Tensor, actions: Tensor, begins: Tensor, sight: Sight
-    ) -> tuple[Tensor, Sight]:
+        self, images: Tensor, actions: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[Tensor, Memory]:
         """(B, 64, 64, 3), the actions (B,) that led there: (B, size) of bytes."""
-        cells, pose, picture = sight
+        cells, pose, picture = memory
         side = self.network.side
         row, column, heading, pitch = pose.unbind(1)
         middle = torch.full_like(row, side // 2)
@@ -180,7 +221,7 @@ class MapEyes(nn.Module):
         shown = 1 - named[..., :1]
         fresh = cells[..., -1:] * self.network.fade
         cells = torch.cat((cells[..., :-1], fresh), dim=2)
-        where = in_view[place][..., None].expand(-1, -1, self.kinds + 1)
+        where = in_view[place][..., None].expand(-1, -1, self.named + 1)
         old = cells.gather(1, where)
         new = torch.cat(
             (named[..., 1:] + (1 - shown) * old[..., :-1], torch.maximum(shown, old[..., -1:])),
@@ -198,7 +239,7 @@ class MapEyes(nn.Module):
             ),
             dim=1,
         )
-        windows = torch.stack((now, before), dim=1)  # (B, 2, window, planes)
+        windows = torch.stack((now, before), dim=1)  # (B, 2, window, channels)
         seen = torch.cat(
             ((windows * 255).round().to(torch.uint8).flatten(1), (body * 255).to(torch.uint8)),
             dim=1,
@@ -207,8 +248,8 @@ class MapEyes(nn.Module):
         return seen, (cells, torch.stack((row, column, heading, pitch), dim=1), images.clone())
 
     def _window(self, cells: Tensor, place: Tensor, around: Tensor) -> Tensor:
-        """The map around the agent: (B, window, planes)."""
-        known = cells[:, :-1, : self.kinds].sum(dim=2)
+        """The map around the agent: (B, window, channels)."""
+        known = cells[:, :-1, : self.named].sum(dim=2)
         is_open = (known - cells[:, :-1, WALL - 1] > 0.5).scatter(1, place[:, None], True)
         side, largest = self.network.side, self.network.largest
         is_open = is_open.view(-1, side, side)
@@ -217,11 +258,36 @@ class MapEyes(nn.Module):
         unknown = F.pad((1 - known) * possible.flatten(1), (0, 1))
         return _take(torch.cat((cells, unknown[..., None]), dim=2), around)
 
-    def split(self, seen: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        """What `look` returned (B, size): the window now and before (B, window, planes), body."""
-        scaled = seen.to(dtype) / 255.0
-        windows = scaled[:, : -self.body].view(-1, 2, self.network.window, self.planes)
-        return windows[:, 0], windows[:, 1], scaled[:, -self.body :]
+
+class MapSight(Sight):
+    """Conv1(1x1), predicted, on the cells of the window; a skill sees the one before as well."""
+
+    looks = 1  # the window before this step is in the features
+
+    def __init__(self, eyes: MapWindow, *, condition: int, conv1: int, conv2: int = 0) -> None:
+        """With `conv2`, as the grid's skill: both windows, another layer, and the body."""
+        super().__init__()
+        self.split = eyes.split
+        self.conv1 = PredictedConv(eyes.channels, conv1, condition)
+        self.conv2 = nn.Linear(2 * conv1, conv2) if conv2 else None
+        cells = eyes.network.window
+        self.size = cells * conv2 + eyes.body if conv2 else cells * conv1
+
+    def initial_memory(self, worlds: int) -> Memory:
+        return ()
+
+    def forward(
+        self, features: Tensor, condition: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[Tensor, Memory]:
+        phi = condition.flatten(0, 1)
+        now, before, body = self.split(features.flatten(0, 1), phi.dtype)
+        if self.conv2 is None:
+            x = F.relu(self.conv1(now, phi)).flatten(1)
+        else:
+            both = self.conv1(torch.cat((now, before), dim=1), phi)  # (N, 2 * cells, channels)
+            x = F.relu(self.conv2(torch.cat(both.chunk(2, dim=1), dim=2))).flatten(1)
+            x = torch.cat((x, body), dim=1)
+        return x.view(*begins.shape, -1), memory
 
 
 def _fits(is_open: Tensor, largest: int) -> Tensor:

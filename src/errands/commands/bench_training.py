@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -129,7 +130,7 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
     """
     import torch
 
-    from errands.agents.meta import Decision, MetaInput, MetaState
+    from errands.agents.memory import each
     from errands.learning.advantages import Credit
 
     training, meta, skill = trainer.training, trainer.meta, trainer.skill
@@ -146,10 +147,9 @@ def _networks_only(trainer: "MetaTrainer") -> Callable[[], int]:
     def act() -> None:
         remembered = memory
         for t in range(training.steps):
-            state = MetaState(*(item[t] for item in frames.before))
-            given = MetaInput(*(item[t] for item in frames.given))
-            decided = Decision(*(item[t] for item in frames.decision))
-            seen = given.image if meta.network.eyes == "skill" else skill.see(given.image)
+            at = partial(torch.select, dim=0, index=t)
+            given, state, decided = each(at, (frames.given, frames.before, frames.decision))
+            seen = given.seen if meta.network.shares_eyes else skill.see(given.seen)
             _, remembered = skill.step_seen(seen, decided.g, given.begins, remembered)
             meta.step(given, state, soft=soft, decided=decided)
 

@@ -156,6 +156,7 @@ class TrainMeta(_Run):
     examples
       errands train meta --agent dynamic --out runs/dynamic
       errands train meta --agent short --seed 1 --out runs/short-1
+      errands train meta --without glance --out runs/without-glance
       errands train meta --preset debug --out runs/try        (a minute)
     """
 
@@ -169,21 +170,30 @@ class TrainMeta(_Run):
     skill: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
     """The skill that it uses: a shipped one by name, or the folder of a run; by default the world's
     skill for independent subtasks."""
+    without: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]],
+        tyro.conf.arg(metavar="HINT", help_behavior_hint="(repeatable)"),
+    ] = ()
+    """Leave out one of the preset's additions to the paper: head-start, grounding, reminder, ..."""
 
     def execute(self) -> int:
         self.prepare()
         from errands.config import meta_training
         from errands.stages.meta import MetaTrainer
 
-        training = meta_training(
-            self.world,
-            self.agent,
-            self.preset,
-            analogy=not self.no_analogy,
-            soft=self.soft,
-            seed=self.seed,
-            skill=self.skill,
-        )
+        try:
+            training = meta_training(
+                self.world,
+                self.agent,
+                self.preset,
+                analogy=not self.no_analogy,
+                soft=self.soft,
+                seed=self.seed,
+                skill=self.skill,
+                without=self.without,
+            )
+        except ValueError as error:
+            raise Problem(f"--without: {error}") from None
         check_skill(training)
         run_training(training, lambda: MetaTrainer(training, self.device), self.out, _tell_meta)
         return 0

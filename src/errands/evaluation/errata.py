@@ -167,9 +167,9 @@ DEVIATIONS = (
         "lists",
         "names of objects",
         "words and planes whose relation is learned",
-        "`fast`: connected (`grounded`). The context reads whether the named object is present, "
-        "is near, and was the last subtask's, whose end is the only reason to move on; and one "
-        "weight that all objects share prefers the named one",
+        "`fast`: connected (the hint `grounding`). The context reads whether the named object is "
+        "present, is near, and was the last subtask's, whose end is the only reason to move on; "
+        "and one weight that all objects share prefers the named one",
     ),
     Deviation(
         "lists",
@@ -292,7 +292,12 @@ def _different(prefix: str, ours: Any, theirs: Any) -> Iterator[tuple[str, ...]]
         values = [getattr(of, field.name) for of in (ours, theirs)]
         is_schedule = isinstance(values[0], Stage | tuple)
         if values[0] != values[1] and not is_schedule and field.name not in ("preset", "network"):
-            yield (f"`{prefix}{field.name}`", *map(str, values), said[field.name])
+            yield (f"`{prefix}{field.name}`", *map(_shown, values), said[field.name])
+
+
+def _shown(value: Any) -> str:
+    """A setting's value in a table; of hints, their names."""
+    return ", ".join(value) or "none" if isinstance(value, dict) else str(value)
 
 
 def _comments(of: type) -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from errands.agents.hierarchy import start_anew
+from errands.agents.hierarchy import restart
 from errands.agents.skill import Skill
 from errands.evaluation.episodes import mean_and_error, origin
 from errands.language.splits import MOST_REPEATS
@@ -88,8 +88,8 @@ def _run_batch(
     worlds = Worlds(spec, count, tasks, spec.skill)
     worlds.seed(seed)
     worlds.reset()
-    memory, sight = skill.initial_memory(count), skill.initial_sight(count)
-    acted = torch.zeros(count, dtype=torch.int64, device=device)
+    memory, eyes = skill.initial_memory(count), skill.eyes.initial_memory(count)
+    actions = torch.zeros(count, dtype=torch.int64)
     begins = np.ones(count, np.bool_)
     right = np.ones(count, np.bool_)  # every termination prediction so far
     judged = np.zeros(count, np.bool_)  # the episode's last observation has been looked at
@@ -97,14 +97,10 @@ def _run_batch(
     while not judged.all():
         starts = torch.from_numpy(begins).to(device)
         with torch.no_grad():
-            image = torch.from_numpy(worlds.images).to(device)
-            looked, sight = skill.look(image, acted, starts, sight)
-            output, memory = skill.step(
-                looked,
-                torch.from_numpy(worlds.subtasks.astype(np.int64)).to(device),
-                starts,
-                memory,
-            )
+            images = torch.from_numpy(worlds.images).to(device)
+            looked, eyes = skill.eyes.look(images, actions.to(device), starts, eyes)
+            subtasks = torch.from_numpy(worlds.subtasks.astype(np.int64)).to(device)
+            output, memory = skill.step(looked, subtasks, starts, memory)
         says = (output.termination > 0).cpu().numpy() & ~judged
         finished = worlds.done & ~judged
         right &= (says == finished) | judged
@@ -113,7 +109,6 @@ def _run_batch(
         false_alarms += int((says & ~finished).sum())
         judged |= worlds.status > 0
         actions, _ = sample(output.logits.cpu(), random)
-        acted = actions.to(device)
         if not judged.all():
             worlds.step(actions.numpy())
         begins = np.zeros(count, np.bool_)
@@ -137,26 +132,25 @@ def run_lists(skill: Skill, worlds: Worlds, *, seed: int) -> NDArray[np.bool_]:
     """
     device = skill.policy.weight.device
     random = torch.Generator().manual_seed(seed % 2**63)
-    memory, sight = skill.initial_memory(worlds.count), skill.initial_sight(worlds.count)
-    acted = torch.zeros(worlds.count, dtype=torch.int64, device=device)
+    memory, eyes = skill.initial_memory(worlds.count), skill.eyes.initial_memory(worlds.count)
+    actions = torch.zeros(worlds.count, dtype=torch.int64)
     begins = np.ones(worlds.count, np.bool_)
     done = np.zeros(worlds.count, np.int64)  # subtasks of each list
     told = _true_subtasks(worlds)
     while not worlds.status.all():
         starts = torch.from_numpy(begins).to(device)
         with torch.no_grad():
-            image = torch.from_numpy(worlds.images).to(device)
-            looked, sight = skill.look(image, acted, starts, sight)
+            images = torch.from_numpy(worlds.images).to(device)
+            looked, eyes = skill.eyes.look(images, actions.to(device), starts, eyes)
             seen = skill.see(looked)
             output, memory = skill.step_seen(seen, told.to(device), starts, memory)
             told, before = _true_subtasks(worlds), done
             done = worlds.privileged["progress"] * MOST_REPEATS + worlds.privileged["achieved"]
-            anew = torch.from_numpy(begins | (done != before)).to(device)
-            logits, memory = start_anew(
-                skill, seen, told.to(device), starts, anew, output.logits, memory
+            changed = torch.from_numpy(begins | (done != before)).to(device)
+            logits, memory = restart(
+                skill, seen, told.to(device), starts, changed, output.logits, memory
             )
         actions, _ = sample(logits.cpu(), random)
-        acted = actions.to(device)
         worlds.step(actions.numpy())
         begins = np.zeros(worlds.count, np.bool_)
     return worlds.done

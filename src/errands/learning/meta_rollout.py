@@ -4,16 +4,23 @@ As for skills, an episode's last observation is a frame of its own where nothing
 more; the frame after it begins a new episode.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from errands.agents.hierarchy import Hierarchy, HierarchyState, Move
-from errands.agents.meta import Decision, MetaInput, MetaState, bags_of_words
+from errands.agents.hierarchy import Hierarchy, Move
+from errands.agents.instructions import bags_of_words
+from errands.agents.memory import each, named, restored
+from errands.agents.meta import MetaInput, MetaState
+from errands.agents.updater import Decision
 from errands.worlds.vector import Worlds
+
+Tree = TypeVar("Tree")
 
 
 @dataclass(frozen=True)
@@ -34,14 +41,10 @@ class MetaFrames:
     def worlds(self, index: Tensor) -> "MetaFrames":
         """The same steps of some of the worlds."""
         part = {
-            field.name: getattr(self, field.name)[:, index]
+            field.name: each(lambda item: item[:, index], getattr(self, field.name))
             for field in fields(self)
-            if field.name not in ("given", "decision", "before")
         }
-        given = MetaInput(*(item[:, index] for item in self.given))
-        decision = Decision(*(item[:, index] for item in self.decision))
-        before = MetaState(*(item[:, index] for item in self.before))
-        return replace(self, **part, given=given, decision=decision, before=before)
+        return replace(self, **part)
 
 
 @dataclass(frozen=True)
@@ -110,18 +113,16 @@ class MetaRollout:
             for name, value in frame.items():
                 kept[name].append(torch.from_numpy(value))
             self.begins = ended_before
-        last = self._think(hierarchy, torch.Generator().manual_seed(0), soft=soft).thought.value
-        values = torch.stack([move.thought.value for move in moves])
+        last = self._think(hierarchy, torch.Generator().manual_seed(0), soft=soft).output.value
+        values = torch.stack([move.output.value for move in moves])
         frames = MetaFrames(
             **{name: torch.stack(items).to(hierarchy.device) for name, items in kept.items()},
-            given=MetaInput(*map(torch.stack, zip(*(move.given for move in moves), strict=True))),
-            decision=Decision(
-                *map(torch.stack, zip(*(move.thought.decision for move in moves), strict=True))
-            ),
-            log_probabilities=torch.stack([move.thought.log_probability for move in moves]),
+            given=_in_order(move.given for move in moves),
+            decision=_in_order(move.output.decision for move in moves),
+            log_probabilities=torch.stack([move.output.log_probability for move in moves]),
             values=values,
             next_values=torch.cat((values[1:], last[None])),
-            before=MetaState(*map(torch.stack, zip(*before, strict=True))),
+            before=_in_order(before),
         )
         ran = np.concatenate(episodes, axis=1) if episodes else np.zeros((5, 0))
         return frames, _statistics(ran, moves, frames.running)
@@ -142,24 +143,20 @@ class MetaRollout:
     def snapshot(self) -> dict[str, Tensor]:
         """All that is needed to go on from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
-        tensors |= {f"meta.{k}": v.cpu() for k, v in self.state.meta._asdict().items()}
-        tensors |= {f"skill.{k}": item.cpu() for k, item in enumerate(self.state.skill)}
-        tensors |= {f"sight.{k}": item.cpu() for k, item in enumerate(self.state.sight)}
-        tensors["action"] = self.state.action.cpu()
+        tensors |= {name: item.cpu() for name, item in named(self.state, "agent")}
         tensors["begins"] = torch.from_numpy(self.begins.copy())
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         worlds = {k.removeprefix("worlds."): v for k, v in tensors.items() if "worlds." in k}
         self.worlds.restore({k: v.numpy() for k, v in worlds.items()})
-        meta, skill, sight, action = self.state
-        self.state = HierarchyState(
-            MetaState(**{k: tensors[f"meta.{k}"].to(v.device) for k, v in meta._asdict().items()}),
-            tuple(tensors[f"skill.{k}"].to(item.device) for k, item in enumerate(skill)),
-            tuple(tensors[f"sight.{k}"].to(item.device) for k, item in enumerate(sight)),
-            tensors["action"].to(action.device),
-        )
+        self.state = restored(self.state, tensors, "agent")
         self.begins = tensors["begins"].numpy().copy()
+
+
+def _in_order(steps: Iterable[Tree]) -> Tree:
+    """Steps of a batch (B, ...) as one (T, B, ...)."""
+    return each(lambda *items: torch.stack(items), *steps)
 
 
 def _statistics(ran: NDArray[np.float64], moves: list[Move], running: Tensor) -> MetaStatistics:
@@ -168,9 +165,9 @@ def _statistics(ran: NDArray[np.float64], moves: list[Move], running: Tensor) ->
     given = [move.given for move in moves]
     begins = torch.stack([item.begins for item in given])
     at_end = torch.stack([item.finished for item in given])
-    update = torch.stack([move.thought.update for move in moves])
-    shift = torch.stack([move.thought.shift for move in moves])
-    pointer = torch.stack([move.thought.pointer for move in moves])
+    update = torch.stack([move.output.update for move in moves])
+    shift = torch.stack([move.output.shift for move in moves])
+    pointer = torch.stack([move.output.pointer for move in moves])
     inside = running & ~begins
 
     def mean(values: Tensor, where: Tensor) -> float:

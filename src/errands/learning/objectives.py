@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from errands.agents.meta import Decision, MetaController, MetaInput, MetaState, Thought
+from errands.agents.meta import MetaController
 from errands.agents.skill import Skill
 from errands.learning import losses
 from errands.learning.advantages import Credit
@@ -82,22 +82,21 @@ def meta_actor_critic(
     entropy_weight: float,
 ) -> Terms:
     """Equation 8, soft or hard: actor-critic on g_t, c_t and l_t, and a penalty on updates."""
-    thought = think_again(meta, frames, soft=soft)
+    output = meta.reconsider(frames.given, frames.before, frames.decision, soft=soft)
     terms = _policy_and_critic(
         frames,
         credit,
-        thought.log_probability,
-        thought.value,
-        thought.entropy,
+        output.log_probability,
+        output.value,
+        output.entropy,
         clip=clip,
         value_weight=value_weight,
         entropy_weight=entropy_weight,
     )
     if meta.network.gate == "learned":
         # Where an update is the rule, it costs nothing.
-        running = frames.running
-        free = running & ~frames.given.finished if meta.network.ends_open else running
-        terms["updates"] = eta * losses.masked_mean(thought.update, free)
+        free = frames.running & output.free
+        terms["updates"] = eta * losses.masked_mean(output.update, free)
     return terms
 
 
@@ -131,29 +130,3 @@ def _policy_and_critic(
         "value": value_weight * losses.value_error(values, credit.returns, running),
         "entropy": -entropy_weight * losses.masked_mean(entropies, running),
     }
-
-
-def think_again(meta: MetaController, frames: MetaFrames, *, soft: bool) -> Thought:
-    """What the meta controller now makes of the decisions that it took: (T, B, ...).
-
-    Soft updates and an LSTM are differentiated through time. Hard updates without an LSTM pass no
-    gradient from step to step except through h_(t-1), which only the gate reads: there every frame
-    stands alone, and all of them are one batch.
-    """
-    times, worlds = frames.running.shape
-    if soft or meta.recurrent:
-        thoughts = []
-        state = MetaState(*(item[0] for item in frames.before))
-        for t in range(times):
-            given = MetaInput(*(item[t] for item in frames.given))
-            decided = Decision(*(item[t] for item in frames.decision))
-            thought, state = meta.step(given, state, soft=soft, decided=decided)
-            thoughts.append(thought)
-        parts = [torch.stack(items) for items in zip(*(t[1:] for t in thoughts), strict=True)]
-        return Thought(frames.decision, *parts)
-    given = MetaInput(*(item.flatten(0, 1) for item in frames.given))
-    decided = Decision(*(item.flatten(0, 1) for item in frames.decision))
-    before = MetaState(*(item.flatten(0, 1) for item in frames.before))
-    thought, _ = meta.step(given, before, soft=False, decided=decided)
-    parts = [item.view(times, worlds, *item.shape[1:]) for item in thought[1:]]
-    return Thought(frames.decision, *parts)

@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from errands.agents.skill import Memory, Skill
+from errands.agents.memory import Memory, each, named, restored
+from errands.agents.skill import Skill
 from errands.worlds.vector import Worlds
 
 SUBTASK = 2  # verb and object make a subtask; how often it is to be done comes after them
@@ -48,7 +49,7 @@ class SkillFrames:
             for field in fields(self)
             if field.name != "memory"
         }
-        return replace(self, **part, memory=tuple(item[index] for item in self.memory))
+        return replace(self, **part, memory=each(lambda item: item[index], self.memory))
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class SkillRollout:
         self.steps = steps
         self.advisor = advisor  # gives probabilities (worlds, actions); without one, the planner
         self.memory = skill.initial_memory(worlds.count)
-        self.sight = skill.initial_sight(worlds.count)
+        self.eyes = skill.eyes.initial_memory(worlds.count)
         self.acted = np.zeros(worlds.count, np.int64)
         self.begins = np.ones(worlds.count, np.bool_)
         self.deeds = np.zeros(worlds.count, np.bool_)
@@ -103,15 +104,8 @@ class SkillRollout:
                 kept.setdefault(name, []).append(torch.as_tensor(value))
 
         for _ in range(self.steps):
-            image = torch.from_numpy(worlds.images.copy())
-            image, self.sight = skill.look(
-                image.to(device),
-                torch.from_numpy(self.acted).to(device),
-                torch.from_numpy(self.begins).to(device),
-                self.sight,
-            )
-            image = image.cpu()
             begins, ended_before = self.begins, worlds.status > 0
+            looked, self.eyes = self._look(skill)
             pauses = self.deeds & ~ended_before & (not counts)
             due = np.where(pauses[:, None], self.asked, worlds.privileged_subtasks())
             changed = (due[:, :SUBTASK] != self.asked[:, :SUBTASK]).any(axis=1)
@@ -123,11 +117,11 @@ class SkillRollout:
                 optimal[:] = self.advisor(worlds) if self.advisor else self._plan()
                 optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
             decides = ~ended_before & ~pauses
-            keep(images=image, subtasks=subtask, begins=begins, running=decides)
+            keep(images=looked.cpu(), subtasks=subtask, begins=begins, running=decides)
             keep(finished=worlds.done if counts else self.deeds, optimal=optimal, deeds=self.deeds)
             with torch.no_grad():
                 output, self.memory = skill.step(
-                    image.to(device),
+                    looked,
                     subtask.to(device),
                     torch.from_numpy(begins).to(device),
                     self.memory,
@@ -175,15 +169,20 @@ class SkillRollout:
         """Every action (worlds, actions) that the planner would take."""
         return self.teacher.plan(self.asked).optimal
 
+    def _look(self, skill: Skill) -> tuple[Tensor, Memory]:
+        """The observations as the skill's eyes leave them, and what the eyes remember."""
+        device = skill.policy.weight.device
+        images, acted, begins = (
+            torch.from_numpy(array).to(device)
+            for array in (self.worlds.images.copy(), self.acted, self.begins)
+        )
+        with torch.no_grad():
+            return skill.eyes.look(images, acted, begins, self.eyes)
+
     def _value_now(self, skill: Skill) -> Tensor:
         device = skill.policy.weight.device
+        looked, _ = self._look(skill)
         with torch.no_grad():
-            looked, _ = skill.look(
-                torch.from_numpy(self.worlds.images).to(device),
-                torch.from_numpy(self.acted).to(device),
-                torch.from_numpy(self.begins).to(device),
-                self.sight,
-            )
             output, _ = skill.step(
                 looked,
                 torch.from_numpy(self.worlds.privileged_subtasks().astype(np.int64)).to(device),
@@ -195,8 +194,8 @@ class SkillRollout:
     def snapshot(self) -> dict[str, Tensor]:
         """All that is needed to go on from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
-        tensors |= {f"memory.{k}": item.cpu() for k, item in enumerate(self.memory)}
-        tensors |= {f"sight.{k}": item.cpu() for k, item in enumerate(self.sight)}
+        for tree, name in ((self.memory, "memory"), (self.eyes, "eyes")):
+            tensors |= {key: item.cpu() for key, item in named(tree, name)}
         for name, array in self._flags().items():
             tensors[name] = torch.from_numpy(array.copy())
         return tensors
@@ -206,12 +205,8 @@ class SkillRollout:
         self.worlds.restore(
             {k.removeprefix("worlds."): v for k, v in arrays.items() if k.startswith("worlds.")}
         )
-        self.memory = tuple(
-            tensors[f"memory.{k}"].to(item.device) for k, item in enumerate(self.memory)
-        )
-        self.sight = tuple(
-            tensors[f"sight.{k}"].to(item.device) for k, item in enumerate(self.sight)
-        )
+        self.memory = restored(self.memory, tensors, "memory")
+        self.eyes = restored(self.eyes, tensors, "eyes")
         for name, array in self._flags().items():
             array[:] = arrays[name]
 

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from errands.agents.load import load_eyes
-from errands.agents.skill import MapSkill, Skill, build_skill
+from errands.agents.mapping import MapEyes
+from errands.agents.memory import each
+from errands.agents.skill import Skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
 from errands.learning import distributed, objectives
@@ -42,8 +44,8 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         training = tasks.fitted(training, self.spec)
         torch.manual_seed(training.seed)
         analogies = tasks.analogies(self.spec, training.scenario)
-        skill = build_skill(training.network)
-        if isinstance(skill, MapSkill):
+        skill = Skill(training.network)
+        if isinstance(skill.eyes, MapEyes):
             skill.eyes.recogniser.load_state_dict(load_eyes(training.eyes).state_dict())
         super().__init__(training, skill, device, analogies)
         rank_seed = training_seed(training.seed, distributed.rank())
@@ -215,8 +217,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
 def to_device(frames: SkillFrames, device: torch.device) -> SkillFrames:
     if device.type == "cpu":
         return frames
-    moved: dict[str, Any] = {}
-    for name, value in vars(frames).items():
-        is_memory = isinstance(value, tuple)
-        moved[name] = tuple(v.to(device) for v in value) if is_memory else value.to(device)
+    moved = {
+        name: each(lambda item: item.to(device), value) for name, value in vars(frames).items()
+    }
     return SkillFrames(**moved)

@@ -1,0 +1,444 @@
+"""What we add to the paper's meta controller. Without hints it is the paper's, no more and no less.
+
+Each hint is one class with a paragraph that says what it is for. It may let the context, the shift
+or the critic read more than the paper lets them, add to the context or to the logits of update and
+shift, change the logits of the subtask, and remember something of its own. By default it does none
+of that. `errands train meta --without NAME` leaves one out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from errands.agents.layers import Noise, undecided
+from errands.agents.memory import Memory
+from errands.language.vocabulary import suggest
+
+if TYPE_CHECKING:
+    from errands.agents.eyes import Eyes
+    from errands.agents.meta import MetaNetwork
+
+Numbers = Mapping[str, Any]  # of one hint, by name, as they are in an agent's file
+
+
+class Moment(NamedTuple):
+    """What is known at a step before anything is decided, (B, ...) each."""
+
+    begins: Tensor  # (B,) an episode begins: nothing earlier counts
+    keep: Tensor  # (B, 1) 0 there, else 1
+    b: Tensor  # (B,) 1 where g_(t-1) has terminated
+    g: Tensor  # (B, parameters) g_(t-1)
+    words: Tensor  # (B, words) that p_(t-1) is on
+    r: Tensor  # (B, sentence) r_(t-1)
+    condition: Tensor  # (B, E)
+    kinds: Tensor  # (B, views, C) of the eyes; (B, 0, 0) where no hint reads it
+
+
+class Aim(NamedTuple):
+    """What a subtask is chosen from, (B, ...) each."""
+
+    words: Tensor  # (B, words) that p~_t is on
+    r: Tensor  # (B, sentence) r~_t
+    hidden: Tensor  # (B, hidden) layer of phi^goal
+
+
+class Hint(nn.Module):
+    """An addition that adds nothing yet."""
+
+    numbers: ClassVar[dict[str, Any]] = {}  # that shape it, with their usual values
+    for_flat = True  # whether an agent without subtasks can have it
+    reads_kinds = False
+    adds_to_context = False
+    context_inputs = shift_inputs = critic_inputs = 0  # what it lets them read beside the paper's
+
+    def for_context(self, moment: Moment) -> Tensor:
+        """(B, context_inputs)"""
+        raise NotImplementedError
+
+    def to_context(self, moment: Moment) -> Tensor:
+        """Added to h~_t before its nonlinearity: (B, hidden)."""
+        raise NotImplementedError
+
+    def for_shift(self, moment: Moment) -> Tensor:
+        """(B, shift_inputs)"""
+        raise NotImplementedError
+
+    def for_critic(self, memory: Memory) -> Tensor:
+        """(B, critic_inputs)"""
+        raise NotImplementedError
+
+    def opens(self, moment: Moment) -> Tensor:
+        """Where (B,) the gate has no choice but to open."""
+        return torch.zeros_like(moment.begins)
+
+    def update_logit(self, logit: Tensor, moment: Moment) -> Tensor:
+        """The logit of the update (B,), with what the hint adds."""
+        return logit
+
+    def shift_logits(self, logits: Tensor, moment: Moment, memory: Memory) -> Tensor:
+        """The logits of the shifts (B, 3), with what the hint adds."""
+        return logits
+
+    def goal_logits(self, logits: Tensor, aim: Aim, chosen: Sequence[Tensor]) -> Tensor:
+        """The logits of a parameter of the subtask, after those that are `chosen` (B,) each."""
+        return logits
+
+    def initial_memory(self, worlds: int, device: torch.device) -> Memory:
+        return ()
+
+    def notice(self, moment: Moment, memory: Memory) -> Memory:
+        """What it remembers when a step begins."""
+        return memory
+
+    def settle(self, memory: Memory, moved: Tensor) -> Memory:
+        """What it remembers when a share (B,) of the pointer has moved on."""
+        return memory
+
+
+class HeadStart(Hint):
+    """Begins with "go on while a subtask runs, move on when it is finished".
+
+    b_t alone adds to the logits of update and shift, by parameters that start with this rule and
+    are learned like all others. Agents that start undecided update at random, the pointer drifts,
+    and lists of two are learned late or never. With `named`, only a subtask about an object that
+    the instruction names moves the pointer on: finishing another one does not finish it.
+    """
+
+    for_flat = False
+    numbers: ClassVar[dict[str, Any]] = {
+        "update": [-2.0, 4.0],  # while it runs, when it is finished
+        "shift": [[-8.0, 3.0, -3.0], [-8.0, 0.0, 1.5]],  # the same for shifts of -1, 0, +1
+        "named": True,
+    }
+
+    def __init__(
+        self,
+        network: "MetaNetwork",
+        *,
+        update: Sequence[float],
+        shift: Sequence[Sequence[float]],
+        named: bool,
+        **_: Any,
+    ) -> None:
+        super().__init__()
+        self.update = nn.Parameter(torch.tensor(update))
+        self.shift = nn.Parameter(torch.tensor(shift))
+        self.objects = _objects_to_name(network) if named else 0
+
+    def update_logit(self, logit: Tensor, moment: Moment) -> Tensor:
+        return logit + torch.lerp(self.update[0], self.update[1], moment.b)
+
+    def shift_logits(self, logits: Tensor, moment: Moment, memory: Memory) -> Tensor:
+        done = finished(moment, self.objects)[:, None]
+        return logits + torch.lerp(self.shift[0], self.shift[1], done)
+
+
+class Promptness(Hint):
+    """Opens the gate wherever the last subtask has terminated.
+
+    There is nothing to go on with, so this is no decision: it is not drawn, not penalised, and not
+    learned, and only interruptions are left to the gate. A gate that has to learn it as well stays
+    shut now and then, above all in lists that are longer than those of training; the agent then
+    does the same subtask once more, and uses up what a later instruction needs.
+    """
+
+    for_flat = False
+
+    def __init__(self, network: "MetaNetwork", **_: Any) -> None:
+        super().__init__()
+
+    def opens(self, moment: Moment) -> Tensor:
+        return moment.b > 0
+
+
+class Grounding(Hint):
+    """Ties the names of objects to the subtask that is chosen.
+
+    The object that the instruction names is preferred by a weight that all objects share, and its
+    verb is linear in the words alone: both hold for pairs that were never trained. Any other object
+    has verbs of its own, chosen after it: drawn independently, verb and object rarely change
+    together, and one without the other ("visit enemy") only costs time.
+    """
+
+    for_flat = False
+
+    def __init__(self, network: "MetaNetwork", *, noise: Noise, **_: Any) -> None:
+        super().__init__()
+        self.objects = _objects_to_name(network)
+        self.noise = noise
+        self.named_object = undecided(nn.Linear(network.hidden, 1))
+        self.named_verb = undecided(nn.Linear(network.sentence, network.verbs))
+
+    def goal_logits(self, logits: Tensor, aim: Aim, chosen: Sequence[Tensor]) -> Tensor:
+        named = aim.words[:, -self.objects :]
+        if not chosen:  # the object, which comes first
+            preferred: Tensor = self.named_object(aim.hidden) * named
+            return logits + preferred
+        is_named = named.gather(1, chosen[0][:, None])
+        return torch.lerp(logits, self.named_verb(self.noise(aim.r)), is_named)
+
+
+class Reminder(Hint):
+    """Lets the shift read r_(t-1) beside the context.
+
+    Whether to stay depends on a single word, "all", which the context hardly keeps.
+    """
+
+    def __init__(self, network: "MetaNetwork", *, noise: Noise, **_: Any) -> None:
+        super().__init__()
+        self.noise = noise
+        self.shift_inputs = network.sentence
+
+    def for_shift(self, moment: Moment) -> Tensor:
+        reminder: Tensor = self.noise(moment.r)
+        return reminder
+
+
+class Tally(Hint):
+    """Counts how often the subtask was finished since the pointer last moved.
+
+    "Pick up 3 pigs" is three subtasks, and an LSTM that sees one picture at a time does not learn
+    to count them. The shift gets logits for each pair of a word and a count, up to `most`, and the
+    critic reads the count. With `named`, only subtasks about an object that is named are counted.
+    The parameters are few but decisive: `scale` gives them a larger effective learning rate.
+    """
+
+    for_flat = False
+    numbers: ClassVar[dict[str, Any]] = {"most": 3, "scale": 10.0, "named": True}
+
+    def __init__(
+        self, network: "MetaNetwork", *, most: int, scale: float, named: bool, **_: Any
+    ) -> None:
+        super().__init__()
+        self.scale = scale
+        self.objects = _objects_to_name(network) if named else 0
+        self.critic_inputs = most
+        self.enough = nn.Linear(network.words * most, 3, bias=False)
+        nn.init.zeros_(self.enough.weight)
+
+    def initial_memory(self, worlds: int, device: torch.device) -> Memory:
+        return (torch.zeros(worlds, device=device),)
+
+    def notice(self, moment: Moment, memory: Memory) -> Memory:
+        (tally,) = memory
+        return (tally * moment.keep.squeeze(1) + finished(moment, self.objects),)
+
+    def settle(self, memory: Memory, moved: Tensor) -> Memory:
+        (tally,) = memory
+        return (tally * (1 - moved),)
+
+    def shift_logits(self, logits: Tensor, moment: Moment, memory: Memory) -> Tensor:
+        pairs = moment.words[:, :, None] * self.for_critic(memory)[:, None, :]  # (B, words, most)
+        added: Tensor = self.scale * self.enough(pairs.flatten(1))
+        return logits + added
+
+    def for_critic(self, memory: Memory) -> Tensor:
+        """At least one, two, three? (B, most)"""
+        tally: Tensor = memory[0]
+        counts = torch.arange(self.critic_inputs, device=tally.device)
+        return (tally[:, None] - counts).clamp(0.0, 1.0)
+
+
+class Glance(Hint):
+    """Lets the context read which kinds of thing are in sight at all, and which are close.
+
+    Whether an enemy is there is one number of this, and has to be learned from hundreds of cells
+    without it.
+    """
+
+    reads_kinds = True
+
+    def __init__(self, network: "MetaNetwork", *, eyes: "Eyes", **_: Any) -> None:
+        super().__init__()
+        self.context_inputs = eyes.views * eyes.channels
+
+    def for_context(self, moment: Moment) -> Tensor:
+        return moment.kinds.flatten(1)
+
+
+class Briefing(Hint):
+    """Adds the condition to the context, which it only multiplies in the paper.
+
+    What matters for the pointer is the condition itself: the last subtask, the instruction and
+    whether it has terminated. With `named`, it also says of what the instruction names: is it in
+    sight, is it close, and is the last subtask about it?
+    """
+
+    reads_kinds = True
+    adds_to_context = True
+    numbers: ClassVar[dict[str, Any]] = {"named": True}
+
+    def __init__(self, network: "MetaNetwork", *, eyes: "Eyes", named: bool, **_: Any) -> None:
+        super().__init__()
+        self.objects = _objects_to_name(network) if named else 0
+        self.shown = slice(eyes.first_object, eyes.first_object + self.objects)
+        known = network.condition + (eyes.views + 1 if named else 0)
+        self.layer = nn.Linear(known, network.hidden)
+
+    def to_context(self, moment: Moment) -> Tensor:
+        known = moment.condition
+        if self.objects:
+            named = moment.words[:, -self.objects :]
+            shown = (named[:, None] * moment.kinds[..., self.shown]).sum(dim=2)  # (B, views)
+            known = torch.cat((known, shown, about_named(moment, self.objects)), dim=1)
+        added: Tensor = self.layer(known)
+        return added
+
+
+def _objects_to_name(network: "MetaNetwork") -> int:
+    if network.flat:
+        raise ValueError("a hint asks what a subtask is about, and a flat agent has no subtasks")
+    return network.objects
+
+
+def about_named(moment: Moment, objects: int) -> Tensor:
+    """1 where the last subtask is about an object that the instruction names: (B, 1).
+
+    The names of objects are the last words of the vocabulary.
+    """
+    return moment.words[:, -objects:].gather(1, moment.g[:, 1:]) * moment.keep
+
+
+def finished(moment: Moment, objects: int) -> Tensor:
+    """1 where the last subtask has terminated, and with `objects` is about one that is named."""
+    return moment.b * about_named(moment, objects).squeeze(1) if objects else moment.b
+
+
+HINTS: dict[str, type[Hint]] = {
+    "head-start": HeadStart,
+    "promptness": Promptness,
+    "grounding": Grounding,
+    "reminder": Reminder,
+    "tally": Tally,
+    "glance": Glance,
+    "briefing": Briefing,
+}
+
+
+def named_hints(names: Iterable[str], *, flat: bool = False) -> dict[str, Numbers]:
+    """Hints with their usual numbers; for Flat those that do not ask about subtasks."""
+    usual = {name: dict(HINTS[name].numbers) for name in names}
+    if not flat:
+        return dict(usual)
+    return {
+        name: numbers | {"named": False} if "named" in numbers else numbers
+        for name, numbers in usual.items()
+        if HINTS[name].for_flat
+    }
+
+
+def without_hints(hints: Mapping[str, Numbers], names: Iterable[str]) -> dict[str, Numbers]:
+    """The hints that are left; whoever names one that is not among them learns which are."""
+    for name in names:
+        if name not in hints:
+            known = suggest(name, tuple(hints)) if hints else "this agent has none"
+            raise ValueError(f"there is no hint '{name}' to leave out; {known}")
+    return {name: numbers for name, numbers in hints.items() if name not in set(names)}
+
+
+class Hints(nn.ModuleDict):
+    """All hints of a meta controller, as the one that they amount to."""
+
+    def __init__(self, network: "MetaNetwork", eyes: "Eyes", noise: Noise) -> None:
+        built: dict[str, nn.Module] = {}
+        for name, numbers in network.hints.items():
+            check_hint(name, numbers)
+            make: Any = HINTS[name]
+            if make.reads_kinds and not eyes.views:
+                raise ValueError(f"the hint '{name}' needs eyes that tell kinds of object apart")
+            built[name] = make(network, noise=noise, eyes=eyes, **numbers)
+        super().__init__(built)
+        self.reads_kinds = any(hint.reads_kinds for hint in self.every)
+        self.adds_to_context = any(hint.adds_to_context for hint in self.every)
+        self.context_inputs = sum(hint.context_inputs for hint in self.every)
+        self.shift_inputs = sum(hint.shift_inputs for hint in self.every)
+        self.critic_inputs = sum(hint.critic_inputs for hint in self.every)
+
+    @property
+    def every(self) -> tuple[Hint, ...]:
+        return cast(tuple[Hint, ...], tuple(self.values()))
+
+    def for_context(self, x: Tensor, moment: Moment) -> Tensor:
+        """The features (B, ...), and what hints let the context read beside them."""
+        extra = [hint.for_context(moment) for hint in self.every if hint.context_inputs]
+        return torch.cat((x, *extra), dim=1) if extra else x
+
+    def to_context(self, moment: Moment) -> Tensor:
+        """What hints add to the context, if any does."""
+        added = [hint.to_context(moment) for hint in self.every if hint.adds_to_context]
+        return torch.stack(added).sum(dim=0) if len(added) > 1 else added[0]
+
+    def initial_memory(self, worlds: int, device: torch.device) -> Memory:
+        return tuple(hint.initial_memory(worlds, device) for hint in self.every)
+
+    def notice(self, moment: Moment, memory: Memory) -> Memory:
+        pairs = zip(self.every, memory, strict=True)
+        return tuple(hint.notice(moment, own) for hint, own in pairs)
+
+    def settle(self, memory: Memory, moved: Tensor) -> Memory:
+        pairs = zip(self.every, memory, strict=True)
+        return tuple(hint.settle(own, moved) for hint, own in pairs)
+
+
+class Advice:
+    """What all hints say at one moment, with what they remember."""
+
+    def __init__(self, hints: Hints, moment: Moment, memory: Memory) -> None:
+        self.moment = moment
+        self._hints = tuple(zip(hints.every, memory, strict=True))
+
+    def for_shift(self, h_tilde: Tensor) -> Tensor:
+        """The context, and what hints let the shift read beside it."""
+        extra = [hint.for_shift(self.moment) for hint, _ in self._hints if hint.shift_inputs]
+        return torch.cat((h_tilde, *extra), dim=1) if extra else h_tilde
+
+    def for_critic(self, known: Tensor) -> Tensor:
+        """The paper's inputs of the critic, and what hints let it read beside them."""
+        extra = [hint.for_critic(memory) for hint, memory in self._hints if hint.critic_inputs]
+        return torch.cat((known, *extra), dim=1) if extra else known
+
+    def opens(self) -> Tensor:
+        """Where (B,) some hint leaves the gate no choice."""
+        opens = torch.zeros_like(self.moment.begins)
+        for hint, _ in self._hints:
+            opens = opens | hint.opens(self.moment)
+        return opens
+
+    def update_logit(self, logit: Tensor) -> Tensor:
+        for hint, _ in self._hints:
+            logit = hint.update_logit(logit, self.moment)
+        return logit
+
+    def shift_logits(self, logits: Tensor) -> Tensor:
+        for hint, memory in self._hints:
+            logits = hint.shift_logits(logits, self.moment, memory)
+        return logits
+
+    def goal_logits(self, logits: Tensor, aim: Aim, chosen: Sequence[Tensor]) -> Tensor:
+        for hint, _ in self._hints:
+            logits = hint.goal_logits(logits, aim, chosen)
+        return logits
+
+
+def check_hint(name: str, numbers: Numbers) -> None:
+    """Refuse a hint that there is not, or numbers that are not its own."""
+    if name not in HINTS:
+        raise ValueError(f"unknown hint '{name}'; {suggest(name, tuple(HINTS))}")
+    usual = HINTS[name].numbers
+    if not isinstance(numbers, dict) or numbers.keys() != usual.keys():
+        raise ValueError(f"the hint '{name}' has these numbers: {', '.join(usual) or 'none'}")
+    for key, value in numbers.items():
+        if not _alike(value, usual[key]):
+            raise ValueError(f"{key} of the hint '{name}' is {value!r:.60}")
+
+
+def _alike(value: Any, usual: Any) -> bool:
+    """Whether a value has the type and the shape of the usual one."""
+    if isinstance(usual, list):
+        same = isinstance(value, list) and len(value) == len(usual)
+        return same and all(map(_alike, value, usual))
+    if isinstance(usual, float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is type(usual)

@@ -1,0 +1,252 @@
+"""Hints: what each adds to the paper's meta controller, and that nothing else is added."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from errands.agents.eyes import GridEyes
+from errands.agents.hints import HINTS, Briefing, Moment, named_hints, without_hints
+from errands.agents.instructions import STAY, bags_of_words
+from errands.agents.memory import each
+from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
+from errands.agents.updater import Decision
+from errands.config import FAST_HINTS, fast_network, meta_training, paper_network
+from twins.meta import (
+    BLOCK,
+    CERTAIN,
+    PAPER,
+    SMALL,
+    carried,
+    decided,
+    flat,
+    given,
+    mask_of,
+    randomised,
+    replaced,
+    without,
+)
+
+
+def about(network: MetaNetwork, named: int, *, last: int) -> tuple[MetaInput, MetaState]:
+    """One world whose list names one object, after a subtask about an object."""
+    torch.manual_seed(0)
+    mask = mask_of((2,), 2)
+    first_name = network.words - network.objects
+    bags = bags_of_words(torch.tensor([[[1, first_name + named]] * 2]), network.words)
+    step, state = given(network, mask=mask), carried(MetaController(network), mask, soft=False)
+    return step._replace(bags=bags), replaced(state, g=torch.tensor([[0, last]]))
+
+
+def test_the_head_start_goes_on_while_a_subtask_runs_and_moves_on_when_it_is_finished() -> None:
+    torch.manual_seed(0)
+    meta = MetaController(SMALL).eval()
+    step, state = about(SMALL, 4, last=4)
+    running, _ = meta.step(step, state, soft=True)
+    ended, _ = meta.step(step._replace(finished=~step.finished), state, soft=True)
+    assert running.update < 0.5
+    assert ended.update > 0.5
+    assert running.shift.argmax() == STAY
+    assert ended.shift[0, STAY + 1] > running.shift[0, STAY + 1] + 0.2
+
+
+def test_the_head_start_stays_when_something_else_was_finished() -> None:
+    torch.manual_seed(0)
+    meta = MetaController(SMALL).eval()
+    step, state = about(SMALL, 4, last=5)
+    ended, _ = meta.step(step._replace(finished=~step.finished), state, soft=True)
+    assert ended.update > 0.5
+    assert ended.shift[0, STAY] > 0.8
+
+
+def test_a_verb_never_trained_with_an_object_is_chosen_all_the_same() -> None:
+    # The verb word decides alone: whatever is seen, and whichever object is named.
+    torch.manual_seed(0)
+    meta = MetaController(SMALL).eval()
+    with torch.no_grad():
+        meta.words.zero_()
+        meta.words[1, 0] = 1.0
+        grounding: Any = meta.hints["grounding"]
+        grounding.named_verb.weight.zero_()
+        grounding.named_verb.weight[2, 0] = CERTAIN
+        grounding.named_object.bias.fill_(CERTAIN)
+    for named in range(SMALL.objects):
+        step, state = about(SMALL, named, last=0)
+        output, _ = meta.step(step._replace(begins=~step.begins), state, soft=False)
+        assert output.decision.g.tolist() == [[2, named]]
+
+
+@pytest.mark.parametrize(("thing", "facts"), [(4, (1, 1, 1)), (5, (1, 0, 0)), (6, (0, 0, 0))])
+def test_the_briefing_says_what_is_there_close_and_worked_on(
+    thing: int, facts: tuple[int, ...]
+) -> None:
+    image = torch.zeros(1, 3 + SMALL.objects, 10, 10)
+    image[0, 0, 1, 1] = 1  # the agent
+    image[0, 3 + 4, 1, 2] = image[0, 3 + 5, 8, 8] = 1
+    eyes = GridEyes(10, SMALL.objects, SMALL.near)
+    step, state = about(SMALL, thing, last=4)
+    briefing = Briefing(SMALL, eyes=eyes, named=True)
+    with torch.no_grad():  # pass on what is read
+        briefing.layer.weight.copy_(torch.eye(*briefing.layer.weight.shape).flip(1))
+        briefing.layer.bias.zero_()
+    moment = Moment(
+        begins=torch.tensor([False]),
+        keep=torch.ones(1, 1),
+        b=torch.zeros(1),
+        g=state.carried.g,
+        words=step.bags[:, 0],
+        r=torch.zeros(1, SMALL.sentence),
+        condition=torch.zeros(1, SMALL.condition),
+        kinds=eyes.kinds(eyes(image)),
+    )
+    assert tuple(briefing.to_context(moment)[0, :3].flip(0).tolist()) == facts
+
+
+def test_promptness_leaves_the_gate_no_choice_where_a_subtask_has_terminated() -> None:
+    """It opens, and neither its log-probability nor its entropy counts, nor is it penalised."""
+    network = without(SMALL, "head-start")
+    plain = randomised(network)
+    prompt = randomised(replace(network, hints=dict(network.hints) | named_hints(["promptness"])))
+    prompt.load_state_dict(plain.state_dict())
+    step, choice = given(SMALL, finished=(0, 2)), decided(plain, True, 0)
+    state = carried(prompt, soft=False)
+    before, _ = plain.step(step, carried(plain, soft=False), soft=False, decided=choice)
+    after, _ = prompt.step(step, state, soft=False, decided=choice)
+    assert after.update.tolist() == [1, before.update[1].item(), 1]
+    assert after.free.tolist() == [False, True, False]
+    cost = torch.log(before.update)
+    saved = torch.where(step.finished, cost, 0.0)
+    torch.testing.assert_close(after.log_probability, before.log_probability - saved)
+    assert torch.equal(after.entropy < before.entropy, step.finished)
+    for soft in (True, False):
+        output, _ = prompt.step(step, state, soft=soft, random=torch.Generator().manual_seed(0))
+        assert output.decision.c[[0, 2]].all()
+
+
+def finishing(meta: MetaController, times: int, *, of: int, thing: int) -> list[Tensor]:
+    """Chances of the shifts while a subtask about `of` is finished again and again."""
+    step, state = about(meta.network, thing, last=of)
+    state = replaced(state, p=torch.tensor([[1.0, 0.0]]))
+    state = state._replace(hints=each(torch.zeros_like, state.hints))
+    shifts = []
+    for _ in range(times):
+        output, after = meta.step(
+            step._replace(finished=~step.finished),
+            state,
+            soft=False,
+            decided=Decision(torch.tensor([True]), torch.tensor([STAY]), state.carried.g),
+        )
+        shifts.append(output.shift[0])
+        state = state._replace(hints=after.hints)
+    return shifts
+
+
+def test_the_tally_counts_what_was_done_since_the_pointer_moved() -> None:
+    network = replace(SMALL, hints=named_hints(["tally"]))
+    torch.manual_seed(0)
+    meta = MetaController(network).eval()
+    tally: Any = meta.hints["tally"]
+    with torch.no_grad():  # after the third time, move on
+        tally.enough.weight[2].view(network.words, 3)[1, 2] = CERTAIN
+    assert [int(s.argmax()) == 2 for s in finishing(meta, 4, of=4, thing=4)] == [0, 0, 1, 1]
+    assert not any(int(s.argmax()) == 2 for s in finishing(meta, 4, of=5, thing=4))
+    step, state = about(network, 4, last=4)
+    state = state._replace(hints=each(lambda item: torch.full_like(item, 2.0), state.hints))
+    moved = Decision(torch.tensor([True]), torch.tensor([STAY + 1]), state.carried.g)
+    start = replaced(state, p=torch.tensor([[1.0, 0.0]]))
+    _, after = meta.step(step, start, soft=False, decided=moved)
+    assert after.hints[0][0].item() == 0
+    _, after = meta.step(step, start, soft=False, decided=moved._replace(c=torch.tensor([False])))
+    assert after.hints[0][0].item() == 2
+
+
+# What hints are
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_the_paper_preset_has_no_hints_and_fast_names_its_own(world: Any) -> None:
+    assert meta_training(world, "dynamic", "paper").network.hints == {}
+    assert meta_training(world, "dynamic", "paper").network == paper_network(world, "dynamic")
+    assert tuple(meta_training(world, "dynamic").network.hints) == FAST_HINTS[world]
+    for numbers in fast_network(world).hints.values():
+        assert json.loads(json.dumps(numbers)) == numbers
+
+
+def test_without_hints_only_the_papers_parameters_are_left() -> None:
+    parts = {name.split(".")[0] for name, _ in MetaController(PAPER).named_parameters()}
+    assert parts == {"words", "condition", "sight", "context", "updater", "baseline"}
+    shapes = {k: tuple(v.shape) for k, v in MetaController(PAPER).updater.named_parameters()}
+    hidden, sentence = PAPER.hidden, PAPER.sentence
+    assert shapes["update.weight"] == (1, 2 * hidden)
+    assert shapes["shift.0.weight"] == (hidden, hidden)
+    assert shapes["goal_hidden.weight"] == (hidden, sentence + hidden)
+
+
+CASES = [(SMALL, name) for name in FAST_HINTS["grid"]]
+CASES += [(BLOCK, name) for name in FAST_HINTS["block"]]
+
+
+@pytest.mark.parametrize(("network", "name"), CASES)
+def test_each_hint_makes_a_difference_and_can_be_left_out(network: MetaNetwork, name: str) -> None:
+    full, less = (randomised(n) for n in (network, without(network, name)))
+    assert set(full.hints) - set(less.hints) == {name}
+    kept = less.state_dict()
+    for key, value in full.state_dict().items():  # the same weights, where they have the same size
+        if key in kept and kept[key].shape == value.shape:
+            kept[key].copy_(value)
+    step = given(network, finished=(0, 2))
+    outputs = []
+    for meta in (full, less):
+        state = carried(meta, soft=False)
+        if name == "tally":
+            state = state._replace(hints=each(torch.ones_like, state.hints))
+        outputs.append(meta.step(step, state, soft=False, decided=decided(meta, True, 1))[0])
+    assert not torch.allclose(outputs[0].log_probability, outputs[1].log_probability)
+
+
+def test_hints_to_leave_out_are_known_by_name() -> None:
+    hints = named_hints(FAST_HINTS["grid"])
+    assert set(without_hints(hints, ["glance", "reminder"])) == set(hints) - {"glance", "reminder"}
+    with pytest.raises(ValueError, match="no hint 'glanse' to leave out; did you mean glance"):
+        without_hints(hints, ["glanse"])
+    with pytest.raises(ValueError, match="no hint 'tally' to leave out; expected"):
+        without_hints(hints, ["tally"])
+    with pytest.raises(ValueError, match="this agent has none"):
+        without_hints({}, ["tally"])
+
+
+@pytest.mark.parametrize(
+    ("hints", "reason"),
+    [
+        ({"head-stat": {}}, "unknown hint 'head-stat'; did you mean head-start"),
+        ({"tally": {}}, "the hint 'tally' has these numbers: most, scale, named"),
+        ({"glance": {"near": 3}}, "the hint 'glance' has these numbers: none"),
+        ({"glance": 3}, "the hint 'glance' has these numbers: none"),
+        ({"tally": {"most": 2.5, "scale": 1.0, "named": True}}, "most of the hint 'tally' is 2.5"),
+        ({"tally": {"most": 2, "scale": "x", "named": True}}, "scale of the hint 'tally' is 'x'"),
+        ({"tally": {"most": 2, "scale": 1, "named": 1}}, "named of the hint 'tally' is 1"),
+        ({"head-start": {"update": [1.0], "shift": [], "named": True}}, "update of the hint"),
+    ],
+)
+def test_wrong_hints_are_refused_in_one_line(hints: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as refused:
+        MetaController(replace(SMALL, hints=hints))
+    assert "\n" not in str(refused.value)
+
+
+def test_hints_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="'glance' needs eyes that tell kinds of object apart"):
+        MetaController(replace(BLOCK, hints=named_hints(["glance"])))
+    for name in ("grounding", "tally", "head-start", "briefing"):
+        with pytest.raises(ValueError, match="a flat agent has no subtasks"):
+            MetaController(replace(flat(SMALL), hints=named_hints([name])))
+
+
+def test_every_hint_says_what_it_is_for() -> None:
+    for name, hint in HINTS.items():
+        summary, _, why = (hint.__doc__ or "").partition("\n\n")
+        assert summary.endswith("."), name
+        assert len(why) > 80, name
