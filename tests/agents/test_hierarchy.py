@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from errands.agents.deciding import Decision
 from errands.agents.eyes import GridEyes
 from errands.agents.hierarchy import Hierarchy, HierarchyState, Trace
 from errands.agents.instructions import bags_of_words
-from errands.agents.memory import Memory, named
+from errands.agents.memory import Memory, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaOutput, MetaState
 from errands.agents.skill import Skill, SkillNetwork, SkillOutput
-from errands.agents.updater import Decision
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
@@ -372,16 +372,16 @@ def test_what_is_remembered_does_not_follow_the_worlds_buffers(world: str) -> No
     for _ in range(3):
         seen = {"image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask}
         trace, state = agent.act(seen, state)
-        kept = [item.clone() for _, item in named(state, "state")]
+        kept = [item.clone() for _, item in leaves(state, "state")]
         worlds.step(trace.action)
-        for (name, item), copy in zip(named(state, "state"), kept, strict=True):
+        for (name, item), copy in zip(leaves(state, "state"), kept, strict=True):
             assert torch.equal(item, copy), name
     assert trace.pointer.shape == (2, 100)
 
 
 def test_gradients_are_not_kept() -> None:
     trace, state = hierarchy_of(SMALL).act(observation(SMALL, 0))
-    assert not any(item.requires_grad for _, item in named(state, "state"))
+    assert not any(item.requires_grad for _, item in leaves(state, "state"))
     assert isinstance(trace.update, np.ndarray)
 
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from errands.agents.deciding import Decision
 from errands.agents.eyes import GridEyes
 from errands.agents.hints import HINTS, Briefing, Moment, named_hints, without_hints
 from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
-from errands.agents.updater import Decision
 from errands.config import FAST_HINTS, fast_network, meta_training, paper_network
 from twins.meta import (
     BLOCK,

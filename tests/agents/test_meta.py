@@ -8,7 +8,7 @@ from torch import Tensor
 
 from errands.agents.context import Recurrent
 from errands.agents.instructions import SHIFTS, bags_of_words
-from errands.agents.memory import each, named
+from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaOutput, MetaState
 from errands.agents.registry import designs
 from errands.agents.skill import Skill
@@ -66,7 +66,7 @@ def test_the_state_keeps_its_shapes(meta: MetaController) -> None:
     start = meta.initial_state(COUNT, LONGEST)
     step = given(meta.network, begins=(0, 1, 2))
     _, state = meta.step(step, start, soft=True, random=generator())
-    for (name, old), (_, new) in zip(named(start, "state"), named(state, "state"), strict=True):
+    for (name, old), (_, new) in zip(leaves(start, "state"), leaves(state, "state"), strict=True):
         assert (old.shape, old.dtype) == (new.shape, new.dtype), name
 
 
@@ -290,7 +290,7 @@ def test_a_batch_in_time_is_as_good_as_step_by_step(meta: MetaController, soft: 
         output, state = meta.step(at, state, soft=soft, decided=choice)
         one_by_one.append(output)
     expected = each(lambda *items: torch.stack(items), *one_by_one)
-    for (name, a), (_, b) in zip(named(batch, "it"), named(expected, "it"), strict=True):
+    for (name, a), (_, b) in zip(leaves(batch, "it"), leaves(expected, "it"), strict=True):
         torch.testing.assert_close(a, b, msg=name)
     slopes = []
     for output in (batch, expected):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from errands.agents.eyes import GridSight
-from errands.agents.memory import Memory, named
+from errands.agents.memory import Memory, leaves
 from errands.agents.skill import Skill, SkillMemory, SkillNetwork
 from errands.config import Preset, Scenario, World, skill_training
 from errands.worlds.spec import WORLDS
@@ -98,7 +98,7 @@ def test_shapes(skill: Skill) -> None:
 
 
 def shapes(memory: Memory) -> dict[str, tuple[torch.Size, torch.dtype]]:
-    return {name: (item.shape, item.dtype) for name, item in named(memory, "memory")}
+    return {name: (item.shape, item.dtype) for name, item in leaves(memory, "memory")}
 
 
 def test_steps_one_by_one_are_the_same_as_unrolled(skill: Skill) -> None:
@@ -109,7 +109,7 @@ def test_steps_one_by_one_are_the_same_as_unrolled(skill: Skill) -> None:
         output, memory = skill.step(images[t], subtasks[t], begins[t], memory)
         for one, part in zip(output, unrolled, strict=True):
             torch.testing.assert_close(one, part[t], rtol=1e-4, atol=1e-5)
-    for (name, one), (_, item) in zip(named(memory, ""), named(last, ""), strict=True):
+    for (name, one), (_, item) in zip(leaves(memory, ""), leaves(last, ""), strict=True):
         torch.testing.assert_close(one, item, rtol=1e-4, atol=1e-5, msg=name)
 
 
@@ -264,7 +264,7 @@ def test_counter_learns_from_the_termination_signal_alone() -> None:
     output.termination.sum().backward()
     assert skill.counter.wanted.weight.grad.abs().sum() > 0
     assert skill.termination.weight.grad.abs().sum() > 0
-    assert not any(item.requires_grad for _, item in named(memory, ""))
+    assert not any(item.requires_grad for _, item in leaves(memory, ""))
 
 
 @pytest.mark.parametrize("world", ["grid", "block"])
@@ -280,12 +280,12 @@ def test_memory_does_not_follow_the_worlds_buffers(world: str) -> None:
         _, memory = skill.step(
             torch.from_numpy(worlds.images), codes, always, skill.initial_memory(2)
         )
-        copies = [item.clone() for _, item in named(memory, "")]
+        copies = [item.clone() for _, item in leaves(memory, "")]
         before = worlds.images.copy()
         for action in (4, 2, 1):
             worlds.step(np.full(2, action))
         assert (worlds.images != before).any()
-    for (name, item), copy in zip(named(memory, ""), copies, strict=True):
+    for (name, item), copy in zip(leaves(memory, ""), copies, strict=True):
         assert torch.equal(item, copy), name
 
 

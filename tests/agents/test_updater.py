@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from errands.agents.deciding import Decision, draw
 from errands.agents.instructions import SHIFTS, STAY
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaOutput, MetaState
-from errands.agents.updater import Decision, draw
 from twins.meta import (
     BLOCK,
     FORMS,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.instructions import bags_of_words
-from errands.agents.memory import each, named
+from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaNetwork
 from errands.agents.skill import Skill, SkillNetwork
 from errands.learning.meta_rollout import MetaFrames, MetaRollout, MetaStatistics
@@ -95,7 +95,7 @@ def test_a_batch_holds_what_a_network_needs_to_decide_again(form: str, soft: boo
             for t in range(STEPS):
                 trees = part.before, part.given, part.decision
                 before, given, decided = each(lambda item, t=t: item[t], trees)
-                for (name, a), (_, b) in zip(named(state, ""), named(before, ""), strict=True):
+                for (name, a), (_, b) in zip(leaves(state, ""), leaves(before, ""), strict=True):
                     assert same(a, b), name
                 output, state = agent.meta.step(given, state, soft=soft, decided=decided)
                 assert same(output.log_probability, part.log_probabilities[t])
@@ -191,7 +191,7 @@ def frames_equal(one: MetaFrames, other: MetaFrames) -> None:
 
 def tensors_of(frames: MetaFrames) -> Iterator[tuple[str, Tensor]]:
     for field in fields(frames):
-        yield from named(getattr(frames, field.name), field.name)
+        yield from leaves(getattr(frames, field.name), field.name)
 
 
 @pytest.mark.parametrize("form", ["dynamic", "flat", "block", "block, flat"])

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from errands.agents.memory import named
+from errands.agents.memory import leaves
 from errands.agents.skill import Skill
 from errands.config import skill_training
 from errands.language.instruction import Instruction
@@ -286,7 +286,7 @@ def test_a_snapshot_goes_on_exactly(world: str, scenario: str) -> None:
         for name in PER_WORLD:
             assert torch.equal(getattr(again, name), getattr(frames, name)), name
         for (name, one), (_, same) in zip(
-            named(frames.memory, "memory"), named(again.memory, "memory"), strict=True
+            leaves(frames.memory, "memory"), leaves(again.memory, "memory"), strict=True
         ):
             assert torch.equal(one, same), name
 

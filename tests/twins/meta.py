@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from errands.agents.deciding import Decision
 from errands.agents.hints import HINTS, named_hints
 from errands.agents.instructions import SHIFTS, bags_of_words
 from errands.agents.mapping import MapNetwork, MapWindow
-from errands.agents.memory import each, named
+from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
-from errands.agents.updater import Carried, Decision
+from errands.agents.updater import Carried
 from errands.config import FAST_HINTS, fast_network
 
 SIZES: dict[str, Any] = {"embedding": 5, "sentence": 6, "condition": 7, "hidden": 8, "factors": 7}
@@ -210,7 +211,7 @@ def decided(meta: MetaController, c: bool, shift: int, seed: int = 7) -> Decisio
 
 def assert_equal(one: Any, other: Any, *worlds: int) -> None:
     """Bit by bit, in these worlds or in all."""
-    pairs = zip(named(one, "one"), named(other, "one"), strict=True)
+    pairs = zip(leaves(one, "one"), leaves(other, "one"), strict=True)
     for (name, a), (_, b) in pairs:
         chosen = list(worlds or range(len(a)))
         assert torch.equal(a[chosen], b[chosen]), name

@@ -16,7 +16,6 @@ from errands.agents.layers import PredictedConv, centre_on_agent, scaled_pixels,
 from errands.agents.memory import Memory
 
 TERRAIN = 3  # planes of the grid that show no object: agent, block, water
-AGENT_PLANE = 0
 
 
 class Eyes(nn.Module):
@@ -82,7 +81,7 @@ class GridEyes(Eyes):
 
 def agent_cells(features: Tensor) -> Tensor:
     """The cell (N,) that the agent is on, in the grid's features (N, cells, planes)."""
-    return features[..., AGENT_PLANE].argmax(dim=1)
+    return features[..., 0].argmax(dim=1)  # its plane is the first
 
 
 class BlockEyes(Eyes):
@@ -197,10 +196,10 @@ class GridSight(Sight):
     def _both(self, now: Tensor, before: Tensor, condition: Tensor) -> Tensor:
         """Conv1 on both observations (N, cells, planes): (N, cells, channels)."""
         if not self.same_weights:
-            told: Tensor = self.conv1(torch.cat((now, before), dim=2), condition)
-            return told
-        # What tells an object in one observation tells it in the other: a skill that was only
-        # trained to visit an object can then see, too, that it has just disappeared.
+            joined: Tensor = self.conv1(torch.cat((now, before), dim=2), condition)
+            return joined
+        # What identifies an object in one observation identifies it in the other: a skill that was
+        # only trained to visit an object can then also see that it has just disappeared.
         both = self.conv1(torch.cat((now, before), dim=1), condition)  # (N, 2 * cells, channels)
         return torch.cat(both.chunk(2, dim=1), dim=2)
 
@@ -281,6 +280,6 @@ class BlockSight(Sight):
         x = F.relu(self.last(x)).flatten(1).view(*begins.shape, -1)
         if self.looks == 1:
             return x, memory
-        # An agent that stands on an object does not see it: what was in front a step ago tells it.
+        # An agent that stands on an object does not see it, but it was in front a step ago.
         before, memory = step_before(x, begins, memory)
         return torch.cat((x, before), dim=2), memory

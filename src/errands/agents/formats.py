@@ -54,6 +54,10 @@ _MAPS_1: dict[str, Any] = {
     "fade": 0.9,
 }
 _SILENT_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
+_TRAINING_1: dict[str, dict[str, Any]] = {
+    "skill": {"in_lists": False, "eyes": ""},
+    "meta": {"credit": "step"},
+}
 _SWITCHES_2 = ("glance", "told", "reminded", "tallies", "grounded", "head_start", "ends_open")
 _NUMBERS_2 = ("tally", "tally_scale")
 # Where b_t had its parameters without a head start, as in the `paper` preset and in Flat.
@@ -80,9 +84,7 @@ def lift(description: Mapping[str, Any]) -> dict[str, Any]:
 def lift_training(training: Mapping[str, Any]) -> dict[str, Any]:
     """A run's configuration of any format, as it is in `config.json` and in `agent.json`."""
     kind = "meta" if "agent" in training else "skill" if "scenario" in training else "eyes"
-    lifted = dict(training)
-    if kind == "skill":
-        lifted = {"in_lists": False, "eyes": ""} | lifted
+    lifted = _TRAINING_1.get(kind, {}) | dict(training)
     if "network" in lifted:
         lifted["network"] = lift_network(kind, lifted["network"])
     return lifted

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from errands.agents.deciding import draw
 from errands.agents.instructions import bags_of_words
 from errands.agents.memory import Memory, each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaOutput, MetaState
 from errands.agents.skill import Skill, SkillNetwork
-from errands.agents.updater import draw
 
 
 class Trace(NamedTuple):

@@ -94,9 +94,9 @@ class PredictedConv(nn.Module):
 class FactorisedLinear(nn.Module):
     """y = W' diag(phi(g)) W x + b. The predicted diagonal starts near 1: a plain layer.
 
-    `narrow` lets only so many numbers of the condition through to the diagonal: enough to tell
-    verbs apart, too few for all objects. They stay linear in the condition: bounded by a tanh, what
-    is known of a verb and of an object no longer adds up, and unseen subtasks fail.
+    `narrow` is how many numbers of the condition reach the diagonal: enough to distinguish verbs,
+    too few for all objects. They stay linear in the condition: bounded by a tanh, what is known of
+    a verb and of an object no longer adds up, and unseen subtasks fail.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class FactorisedLSTM(nn.Module):
 def window_side(size: int) -> int:
     """Cells a side of a window that shows all of a size x size map from wherever the agent is.
 
-    All of it but the border, which holds only walls and never the agent.
+    All of it except the border, which has only walls and never the agent.
     """
     return 2 * size - 5
 

@@ -1,4 +1,4 @@
-"""Trained agents, by name from the package or from the folder of one's own run."""
+"""Trained agents, by name from the package or from the folder of a run."""
 
 from dataclasses import dataclass
 from importlib.resources import files

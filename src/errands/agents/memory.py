@@ -22,16 +22,19 @@ def each(function: Callable[..., Tensor], *trees: Tree) -> Tree:
     return cast(Tree, type(first)(*parts) if hasattr(first, "_fields") else tuple(parts))
 
 
-def named(tree: Any, name: str) -> Iterator[tuple[str, Tensor]]:
+def leaves(tree: Any, name: str) -> Iterator[tuple[str, Tensor]]:
     """Each tensor with its place, such as "meta.p" or "skill.0"."""
     if isinstance(tree, Tensor):
         yield name, tree
         return
     for field, item in zip(getattr(tree, "_fields", range(len(tree))), tree, strict=True):
-        yield from named(item, f"{name}.{field}")
+        yield from leaves(item, f"{name}.{field}")
 
 
 def restored(tree: Tree, tensors: Mapping[str, Tensor], name: str) -> Tree:
-    """The same nested tuples, with the tensors that `named` gave."""
-    found = iter([tensors[key].to(old.device) for key, old in named(tree, name)])
+    """The same nested tuples, with the tensors that `leaves` gave.
+
+    What was not carried when they were saved, by earlier code, stays as it begins.
+    """
+    found = iter([tensors.get(key, old).to(old.device) for key, old in leaves(tree, name)])
     return each(lambda _: next(found), tree)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from errands.agents.advice import Advice, Hints
 from errands.agents.context import (
     Context,
     FeedForward,
@@ -24,6 +25,7 @@ from errands.agents.context import (
     Recurrent,
     kept,
 )
+from errands.agents.deciding import Choice, Decision, Gate
 from errands.agents.eyes import (
     BlockEyes,
     BlockSight,
@@ -36,19 +38,12 @@ from errands.agents.eyes import (
     Sight,
     side_after,
 )
-from errands.agents.hints import Advice, Hints, Moment, Numbers
+from errands.agents.hints import Moment, Numbers
 from errands.agents.instructions import Instructions
 from errands.agents.layers import Noise, SubtaskEmbedding
 from errands.agents.mapping import MapNetwork, MapSight, MapWindow
 from errands.agents.memory import Memory, each
-from errands.agents.updater import (
-    Carried,
-    Choice,
-    Decision,
-    Gate,
-    SubtaskUpdater,
-    UpdateContext,
-)
+from errands.agents.updater import Carried, SubtaskUpdater, UpdateContext
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from errands.agents.updater import Gate
+    from errands.agents.deciding import Gate
 
 Sort = Literal["trained", "planner"]
 

@@ -18,7 +18,7 @@ EXAMPLES = 3  # sentences that are kept for each cause
 
 
 @dataclass
-class Tally:
+class InstructionTally:
     """How often what happened with one instruction."""
 
     begun: int = 0  # it became the next one to do
@@ -50,7 +50,7 @@ class Explanation:
     """Adds up episodes of one agent."""
 
     def __init__(self) -> None:
-        self.tallies: dict[str, Tally] = defaultdict(Tally)
+        self.tallies: dict[str, InstructionTally] = defaultdict(InstructionTally)
         self.events = Events()
         self.causes: Counter[Cause] = Counter()
         self.used_up: Counter[Cause] = Counter()

@@ -22,7 +22,7 @@ from errands.files import DamagedFile, write_atomically
 RESUME, PREVIOUS = "resume.safetensors", "resume.previous.safetensors"
 
 
-def write_json(path: Path, content: Any) -> None:
+def save_json(path: Path, content: Any) -> None:
     write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
 
 

@@ -6,21 +6,18 @@ more; the frame after it begins a new episode.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from errands.agents.deciding import Decision
 from errands.agents.hierarchy import Hierarchy, Move
 from errands.agents.instructions import bags_of_words
-from errands.agents.memory import each, named, restored
+from errands.agents.memory import Tree, each, leaves, restored
 from errands.agents.meta import MetaInput, MetaState
-from errands.agents.updater import Decision
 from errands.worlds.vector import Worlds
-
-Tree = TypeVar("Tree")
 
 
 @dataclass(frozen=True)
@@ -143,7 +140,7 @@ class MetaRollout:
     def snapshot(self) -> dict[str, Tensor]:
         """All that is needed to go on from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
-        tensors |= {name: item.cpu() for name, item in named(self.state, "agent")}
+        tensors |= {name: item.cpu() for name, item in leaves(self.state, "agent")}
         tensors["begins"] = torch.from_numpy(self.begins.copy())
         return tensors
 

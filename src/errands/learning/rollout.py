@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from errands.agents.memory import Memory, each, named, restored
+from errands.agents.memory import Memory, each, leaves, restored
 from errands.agents.skill import Skill
 from errands.worlds.vector import Worlds
 
@@ -195,7 +195,7 @@ class SkillRollout:
         """All that is needed to go on from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         for tree, name in ((self.memory, "memory"), (self.eyes, "eyes")):
-            tensors |= {key: item.cpu() for key, item in named(tree, name)}
+            tensors |= {key: item.cpu() for key, item in leaves(tree, name)}
         for name, array in self._flags().items():
             tensors[name] = torch.from_numpy(array.copy())
         return tensors
@@ -208,7 +208,7 @@ class SkillRollout:
         self.memory = restored(self.memory, tensors, "memory")
         self.eyes = restored(self.eyes, tensors, "eyes")
         for name, array in self._flags().items():
-            array[:] = arrays[name]
+            array[:] = arrays.get(name, array)  # earlier code saved fewer
 
     def _flags(self) -> dict[str, NDArray[Any]]:
         flags = {"begins": self.begins, "deeds": self.deeds, "asked": self.asked}

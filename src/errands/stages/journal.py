@@ -99,7 +99,7 @@ def claim(folder: Path, training: Training) -> None:
     wanted = json.loads(json.dumps(asdict(training)))
     path = folder / CONFIG
     if not path.exists():
-        checkpoint.write_json(path, wanted)
+        checkpoint.save_json(path, wanted)
         return
     try:
         found = lift_training(dict(json.loads(path.read_text())))

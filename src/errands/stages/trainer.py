@@ -22,6 +22,7 @@ from errands.learning import checkpoint, distributed
 from errands.learning.advantages import Credit
 from errands.learning.losses import AnalogyLoss
 from errands.learning.objectives import Terms
+from errands.learning.old_runs import lift_checkpoint
 from errands.seeds import training_seed
 
 F = TypeVar("F")  # the frames of a batch; `worlds(index)` gives those of some of its worlds
@@ -225,6 +226,7 @@ class Trainer(Generic[F, S]):
         for key, value in tensors.items():
             part, _, name = key.partition(".")
             parts.setdefault(part, {})[name] = value
+        parts = lift_checkpoint(parts, self.model)
         self.model.load_state_dict(parts["model"])
         self.average.load_state_dict(parts["average"])
         checkpoint.restore_optimizer(self.optimizer, parts.get("optimizer", {}))

@@ -25,7 +25,7 @@ ALL_WAYS = 4  # of moving: turn left, turn right, walk forward, walk backward
 FACING = 3  # the same without walking backward
 
 
-class BlockEyes(NamedTuple):
+class BlockOptics(NamedTuple):
     """What pictures are rendered with. It is flat: parallel kernels take no tuple in a tuple."""
 
     backdrop: NDArray[np.uint16]  # this and the next three: RayTables
@@ -35,8 +35,8 @@ class BlockEyes(NamedTuple):
     atlas: NDArray[np.uint8]  # the textures
 
 
-def eyes(spec: WorldSpec) -> BlockEyes:
-    return BlockEyes(*build_tables(), texture_atlas(load_art(spec.art_name), spec.objects))
+def eyes(spec: WorldSpec) -> BlockOptics:
+    return BlockOptics(*build_tables(), texture_atlas(load_art(spec.art_name), spec.objects))
 
 
 @kernel()
@@ -65,7 +65,7 @@ def act(world: World, action: int, rules: Rules) -> None:
 
 
 @kernel()
-def observe(world: World, eyes: BlockEyes, out: NDArray[np.uint8]) -> None:
+def observe(world: World, eyes: BlockOptics, out: NDArray[np.uint8]) -> None:
     """Render what the agent sees."""
     render_view(
         world.tiles,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from errands.worlds.vector import Worlds
 
 Kernel = Callable[..., Any]
-Eyes = tuple[Any, ...]
+Optics = tuple[Any, ...]
 
 
 def act(world: World, action: int, rules: Rules) -> None:
@@ -29,7 +29,7 @@ def act(world: World, action: int, rules: Rules) -> None:
     raise NotImplementedError
 
 
-def observe(world: World, eyes: Eyes, out: NDArray[np.uint8]) -> None:
+def observe(world: World, eyes: Optics, out: NDArray[np.uint8]) -> None:
     """Write what the agent sees: each kind of world has its own."""
     raise NotImplementedError
 
@@ -43,7 +43,7 @@ def begin_all(
     ranges: Records,
     tasks: Records,
     pool: Pool,
-    eyes: Eyes,
+    eyes: Optics,
     tokens: NDArray[np.int64],
     mask: NDArray[np.bool_],
     images: NDArray[np.uint8],
@@ -69,7 +69,7 @@ def step_all(
     ranges: Records,
     tasks: Records,
     pool: Pool,
-    eyes: Eyes,
+    eyes: Optics,
     tokens: NDArray[np.int64],
     mask: NDArray[np.bool_],
     images: NDArray[np.uint8],
@@ -97,7 +97,7 @@ def step_all(
     return True
 
 
-def no_eyes(spec: WorldSpec) -> Eyes:
+def no_eyes(spec: WorldSpec) -> Optics:
     """For a kind of world whose `observe` needs nothing but the world."""
     return ()
 
@@ -109,7 +109,7 @@ class Mechanics:
     act: Kernel
     observe: Kernel
     plan: Kernel
-    eyes: Callable[[WorldSpec], Eyes] = no_eyes  # what `observe` needs besides the world
+    eyes: Callable[[WorldSpec], Optics] = no_eyes  # what `observe` needs besides the world
     teacher: Callable[["Worlds"], planner.Teacher] = planner.ExactTeacher  # of skills
     few: int = 0  # up to this many worlds are stepped on one core: waking the others takes longer
 
