@@ -169,6 +169,56 @@ def test_linked_lines_contain_the_code_that_is_quoted(page: Path) -> None:
         assert link["code"] in linked_line(page, link), f"{page.name}: {link[0]}"
 
 
+# What a line that defines a symbol looks like, whatever the table quotes of it.
+SYMBOLS = {
+    "phi(g)": r"class SubtaskEmbedding\b",
+    "beta": r"\bbeta = ",
+    "L_sim": r'"sim": ',
+    "L_dis": r'"dis": ',
+    "L_diff": r'"diff": ',
+    "s_t": r"\bs = ",
+    "h_t": r"\bh, memory = ",
+    "c_t": r"\bc = ",
+    "l_t": r"\bl = ",
+    "p_t": r"\bp = ",
+    "r_t": r"\br_tilde = ",
+    "M": r"\bM = ",
+    "g_t": r"\bg, .* = ",
+    "eta": r"\beta \* ",
+    "baseline": r"\bvalue = ",
+}
+
+
+def misplaced_symbols(page: Path, text: str) -> set[str]:
+    """The symbols of the paper whose row in a table is missing, or leads to no definition."""
+    rows = dict(re.findall(r"^\| ([^|]+) \|[^|]*\| (\[`.*\)) \|$", text, flags=re.MULTILINE))
+    wrong = set()
+    for symbol, definition in SYMBOLS.items():
+        link = LINE_LINK.fullmatch(rows.get(symbol, ""))
+        if link is None or not re.search(definition, linked_line(page, link)):
+            wrong.add(symbol)
+    return wrong
+
+
+def test_symbols_of_the_paper_are_defined_where_the_table_says() -> None:
+    page = DOCS / "design.md"
+    text = page.read_text(encoding="utf-8")
+    assert misplaced_symbols(page, text) == set()
+    moved = re.sub(r"#L(\d+)", lambda match: f"#L{int(match[1]) + 1}", text)
+    assert misplaced_symbols(page, moved) == set(SYMBOLS)
+    assert misplaced_symbols(page, text.replace("| c_t |", "| c |")) == {"c_t"}
+
+
+def test_lines_are_found_again_when_code_moves() -> None:
+    located = module_at(DOCS / "tables.py").located
+    link = "[`def located(`](../docs/tables.py#L{})"
+    found = re.search(r"#L(\d+)", located(link.format(1)))
+    assert found is not None
+    assert located(link.format(1)) == located(link.format(found[1])) == link.format(found[1])
+    with pytest.raises(ValueError, match="stands on 0 lines"):
+        located("[`no such code`](../docs/tables.py#L1)")
+
+
 @EVERY_PAGE
 def test_named_files_exist(page: Path) -> None:
     for path in re.findall(r"`((?:src|docs|tests)/[\w./-]+)`", prose(page)):

@@ -129,8 +129,8 @@ class Hierarchy:
         before = state.meta.carried.g
         seen = self.skill.see(looked)
         said, memory = self.skill.step_seen(seen, before, begins, state.skill)
-        termination = torch.sigmoid(said.termination)  # beta
-        finished = (termination > 0.5) & ~begins
+        beta = torch.sigmoid(said.termination)
+        finished = (beta > 0.5) & ~begins
         shown = seen if self.meta.network.shares_eyes else image
         given = MetaInput(shown, bags, mask, finished, begins)
         drawn = None if greedy else random
@@ -140,7 +140,7 @@ class Hierarchy:
         starts = begins | finished | (g != before).any(dim=1)
         logits, memory = restart(self.skill, seen, g, begins, starts, said.logits, memory)
         action = draw(torch.softmax(logits, dim=1), random)
-        return Move(output, given, termination, action, HierarchyState(meta, memory, eyes, action))
+        return Move(output, given, beta, action, HierarchyState(meta, memory, eyes, action))
 
 
 def restart(
