@@ -187,6 +187,7 @@ def test_without_hints_only_the_papers_parameters_are_left() -> None:
 
 CASES = [(SMALL, name) for name in FAST_HINTS["grid"]]
 CASES += [(BLOCK, name) for name in FAST_HINTS["block"]]
+CASES += [(replace(SMALL, hints={**SMALL.hints, **named_hints(["sighting"])}), "sighting")]
 
 
 @pytest.mark.parametrize(("network", "name"), CASES)
@@ -240,7 +241,7 @@ def test_wrong_hints_are_refused_in_one_line(hints: Any, reason: str) -> None:
 def test_hints_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="'glance' needs eyes that tell kinds of object apart"):
         MetaController(replace(BLOCK, hints=named_hints(["glance"])))
-    for name in ("grounding", "tally", "head-start", "briefing"):
+    for name in ("grounding", "tally", "head-start", "briefing", "sighting"):
         with pytest.raises(ValueError, match="a flat agent has no subtasks"):
             MetaController(replace(flat(SMALL), hints=named_hints([name])))
 

@@ -88,6 +88,10 @@ def randomised(network: MetaNetwork) -> MetaController:
         if "tally" in meta.hints:
             tally: Any = meta.hints["tally"]
             tally.enough.weight.normal_(std=0.1)
+        if "sighting" in meta.hints:
+            sighting: Any = meta.hints["sighting"]
+            sighting.gate.weight.normal_(std=0.1)
+            sighting.goal.normal_(std=0.1)
     return meta
 
 

@@ -96,7 +96,7 @@ class Advice:
 
     def goal_logits(self, logits: Tensor, aim: Aim, chosen: Sequence[Tensor]) -> Tensor:
         for hint, _ in self._hints:
-            logits = hint.goal_logits(logits, aim, chosen)
+            logits = hint.goal_logits(logits, aim, chosen, self.moment)
         return logits
 
 

@@ -31,6 +31,7 @@ _META_1: dict[str, Any] = {
     "eyes": "own",
     "maps": None,
     "tallies": False,
+    "lures": False,
     "ends_open": False,
     "near": 4,
     "tally": 3,
@@ -58,7 +59,16 @@ _TRAINING_1: dict[str, dict[str, Any]] = {
     "skill": {"in_lists": False, "eyes": ""},
     "meta": {"credit": "step"},
 }
-_SWITCHES_2 = ("glance", "told", "reminded", "tallies", "grounded", "head_start", "ends_open")
+_SWITCHES_2 = (
+    "glance",
+    "told",
+    "reminded",
+    "tallies",
+    "grounded",
+    "head_start",
+    "lures",
+    "ends_open",
+)
 _NUMBERS_2 = ("tally", "tally_scale")
 # Where b_t had its parameters without a head start, as in the `paper` preset and in Flat.
 _NO_START = {"update": [0.0, 0.0], "shift": [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]}
@@ -127,6 +137,8 @@ def _hints(network: Mapping[str, Any]) -> dict[str, Any]:
         hints["glance"] = {}
     if network["told"] and shows_kinds:
         hints["briefing"] = {"named": named}
+    if network["lures"]:
+        hints["sighting"] = {"scale": 10.0}
     return hints
 
 
@@ -146,6 +158,8 @@ _META_NAMES = {
     "update": "updater.update",
     "shift": "updater.shift",
     "enough": "hints.tally.enough",
+    "lure_gate": "hints.sighting.gate",
+    "lure_goal": "hints.sighting.goal",
     "goal_hidden": "updater.goal_hidden",
     "goals": "updater.goals",
     "named_object": "hints.grounding.named_object",
