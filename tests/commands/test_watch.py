@@ -19,6 +19,7 @@ from errands.commands.watch import Watch
 from errands.watch import choices
 from errands.watch.episode import Episode
 from errands.watch.protocol import Begin
+from errands.worlds.spec import WORLDS
 from twins.pages import PATIENCE, opened
 from twins.terminal import started
 from twins.untrained import save_untrained
@@ -77,7 +78,7 @@ def test_the_shipped_agent_is_offered_and_does_the_pages_example(world: Any) -> 
     cast = Watch()._cast()
     offered = choices.hello(cast).worlds
     assert offered[world].agents[0].name == "dynamic"
-    text, seed = choices.EXAMPLES[world]
+    text, seed = WORLDS[world].example, WORLDS[world].example_seed
     episode = Episode(Begin(world, "dynamic", text, seed), cast)
     while episode.advance():
         pass
