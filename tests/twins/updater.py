@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from errands.agents.eyes import Centred
-from errands.agents.hints import Briefing, Grounding, HeadStart, Tally
+from errands.agents.hints import Briefing, Grounding, HeadStart, Sighting, Tally
 from errands.agents.instructions import SHIFTS
 from errands.agents.layers import FactorisedLinear, PredictedConv
 from errands.agents.meta import MetaController
@@ -64,6 +64,9 @@ class SlowMeta:
         c_logit = linear(self.meta.updater.update, [*s, *self.h])[0]
         if isinstance(start := self.hints.get("head-start"), HeadStart):
             c_logit += start.update[int(b)].item()
+        if isinstance(sighting := self.hints.get("sighting"), Sighting):
+            shown = [value for view in self.objects_in_sight for value in view]
+            c_logit += sighting.scale * linear(sighting.gate, shown)[0]
         c = self.gate(c_logit, b)
         h_tilde, cell_tilde = self.context(s, condition)
         l = softmax(self.shift_logits(h_tilde, r, b))  # noqa: E741
@@ -147,6 +150,8 @@ class SlowMeta:
 
     def with_hints(self, read: Vector, kinds: list[Vector], condition: Vector) -> Vector:
         """s_t of what is seen, and which kinds are in sight."""
+        first = self.meta.eyes.first_object
+        self.objects_in_sight = [view[first : first + self.network.objects] for view in kinds]
         if "glance" in self.hints:
             read = read + [value for view in kinds for value in view]
         s = factorised(self.meta.context.fc, read, condition)
@@ -299,6 +304,13 @@ class SlowMeta:
                 else:
                     weighed = linear(grounding.named_object, hidden)[0]
                     logits = [x + weighed * self.named(p, o) for o, x in enumerate(logits)]
+            if k == OBJECT and isinstance(sighting := self.hints.get("sighting"), Sighting):
+                for view, weights in zip(
+                    self.objects_in_sight, sighting.goal.tolist(), strict=True
+                ):
+                    logits = [
+                        x + sighting.scale * weights[o] * view[o] for o, x in enumerate(logits)
+                    ]
             copied = 0.0 if self.g is None else float(self.g[k] == g[k])
             total += math.log(weight * softmax(logits)[g[k]] + (1 - weight) * copied)
         return total
