@@ -16,19 +16,13 @@ from errands.agents.hints import HINTS
 from errands.agents.load import PRETRAINED, shipped_agents
 from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
-from errands.config import (
-    FAST_HINTS,
-    MetaTraining,
-    SkillTraining,
-    Stage,
-    meta_training,
-    skill_training,
-)
+from errands.config import MetaTraining, SkillTraining, Stage
 from errands.evaluation import published
 from errands.evaluation.errata import deviation_table, preset_table
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
+from errands.presets import FAST_HINTS, meta_training, skill_training
 from errands.worlds.planner import NEAR_OPTIMAL
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from errands import cli, config
-from errands.config import meta_training, skill_training
+from errands.presets import meta_training, skill_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer

@@ -8,11 +8,12 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "errands"
 LAYERS = (
-    ("files", "seeds"),
+    ("files", "seeds", "settings"),
     ("language",),
     ("worlds", "agents"),  # in one layer: they do not know each other
     ("learning",),
     ("config",),
+    ("presets",),
     ("evaluation",),
     ("stages", "watch"),
     ("commands",),

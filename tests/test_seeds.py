@@ -3,7 +3,7 @@
 import itertools
 
 from errands.commands.problem import SEEDS
-from errands.config import skill_training
+from errands.presets import skill_training
 from errands.seeds import (
     MOST_RUNS,
     SEEDS_PER_RUN,

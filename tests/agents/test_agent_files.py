@@ -25,8 +25,8 @@ from errands.agents.files import (
 from errands.agents.formats import FORMAT
 from errands.agents.meta import MetaNetwork
 from errands.agents.skill import SkillNetwork
-from errands.config import fast_network
 from errands.files import DamagedFile
+from errands.presets import meta_training
 
 
 def line() -> nn.Linear:
@@ -195,7 +195,8 @@ def test_nothing_is_unpickled(agent: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "network", [SkillNetwork(), MetaNetwork(gate="every-step"), fast_network()]
+    "network",
+    [SkillNetwork(), MetaNetwork(gate="every-step"), meta_training("grid", "dynamic").network],
 )
 def test_settings_come_back_from_json(network: SkillNetwork | MetaNetwork) -> None:
     assert network_from(type(network), json.loads(json.dumps(asdict(network)))) == network

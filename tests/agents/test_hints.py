@@ -14,7 +14,7 @@ from errands.agents.hints import HINTS, Briefing, Moment, named_hints, without_h
 from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
-from errands.config import FAST_HINTS, fast_network, meta_training, paper_network
+from errands.presets import FAST_HINTS, meta_training
 from twins.meta import (
     BLOCK,
     CERTAIN,
@@ -169,9 +169,11 @@ def test_the_tally_counts_what_was_done_since_the_pointer_moved() -> None:
 @pytest.mark.parametrize("world", ["grid", "block"])
 def test_the_paper_preset_has_no_hints_and_fast_names_its_own(world: Any) -> None:
     assert meta_training(world, "dynamic", "paper").network.hints == {}
-    assert meta_training(world, "dynamic", "paper").network == paper_network(world, "dynamic")
+    paper = meta_training(world, "dynamic", "paper").network
+    follows = {name: getattr(paper, name) for name in ("world", "words", "objects", "actions")}
+    assert paper == MetaNetwork(**follows)
     assert tuple(meta_training(world, "dynamic").network.hints) == FAST_HINTS[world]
-    for numbers in fast_network(world).hints.values():
+    for numbers in meta_training(world, "dynamic").network.hints.values():
         assert json.loads(json.dumps(numbers)) == numbers
 
 

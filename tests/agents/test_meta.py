@@ -12,7 +12,8 @@ from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaOutput, MetaState
 from errands.agents.registry import designs
 from errands.agents.skill import Skill
-from errands.config import Preset, World, meta_training, skill_training
+from errands.config import Preset
+from errands.presets import meta_training, skill_training
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
@@ -46,7 +47,7 @@ def meta(request: pytest.FixtureRequest) -> MetaController:
 
 @pytest.mark.parametrize("soft", [True, False])
 def test_a_step_that_begins_ignores_the_state(meta: MetaController, soft: bool) -> None:
-    """World 1 begins in the middle of a batch; the others go on."""
+    """str 1 begins in the middle of a batch; the others go on."""
     step, choice = given(meta.network, begins=(1,)), decided(meta, True, 0)
     one = meta.step(step, carried(meta, seed=3), soft=soft, decided=choice)
     other = meta.step(step, carried(meta, seed=4), soft=soft, decided=choice)
@@ -232,7 +233,7 @@ def test_noise_comes_while_training_alone(meta: MetaController) -> None:
 @pytest.mark.parametrize("preset", ["fast", "paper", "debug"])
 @pytest.mark.parametrize("agent", designs())
 @pytest.mark.parametrize("world", ["grid", "block"])
-def test_every_preset_fits_its_world(world: World, agent: str, preset: Preset) -> None:
+def test_every_preset_fits_its_world(world: str, agent: str, preset: Preset) -> None:
     spec = WORLDS[world]
     network = meta_training(world, agent, preset).network
     assert network.words == spec.vocabulary.token_count

@@ -20,10 +20,10 @@ from errands.agents.registry import (
     order_of_results,
 )
 from errands.commands.watch import Watch
-from errands.config import meta_training
 from errands.evaluation.episodes import InstructionTest, agent_named, evaluate_instructions
 from errands.evaluation.list_figures import length_curves
 from errands.evaluation.list_tables import lists_table
+from errands.presets import meta_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate
 from errands.watch.choices import hello
@@ -49,7 +49,7 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ship_untrained(tmp_path / "package", "toy")
     monkeypatch.setattr(load, "PRETRAINED", tmp_path / "package")
     package = importlib.import_module("errands.commands")
-    for name in ("actors", "run", "evaluate", "train"):
+    for name in ("actors", "choices", "run", "evaluate", "train"):
         module = importlib.import_module(f"errands.commands.{name}")
         monkeypatch.setattr(package, name, module)  # put back what the import below replaces
         monkeypatch.delitem(sys.modules, module.__name__)

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from errands.agents.eyes import GridSight
 from errands.agents.memory import Memory, leaves
 from errands.agents.skill import Skill, SkillMemory, SkillNetwork
-from errands.config import Preset, Scenario, World, skill_training
+from errands.config import Preset, Scenario
+from errands.presets import skill_training
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import skill_tasks
 from errands.worlds.vector import Worlds
@@ -114,7 +115,7 @@ def test_steps_one_by_one_are_the_same_as_unrolled(skill: Skill) -> None:
 
 
 def test_memory_matters_until_a_new_subtask_begins(skill: Skill) -> None:
-    """World 0 begins at frame 2: from there on, what came before makes no difference."""
+    """str 0 begins at frame 2: from there on, what came before makes no difference."""
     images, subtasks, begins = images_of(skill), subtasks_of(), begins_at((2, 0))
     empty, _ = skill.unroll(images, subtasks, begins, skill.initial_memory(WORLDS_IN_BATCH))
     full, _ = skill.unroll(images, subtasks, begins, remembered(skill))
@@ -292,7 +293,7 @@ def test_memory_does_not_follow_the_worlds_buffers(world: str) -> None:
 @pytest.mark.parametrize("preset", ["fast", "paper", "debug"])
 @pytest.mark.parametrize("scenario", ["independent", "object-dependent", "inter-extrapolation"])
 @pytest.mark.parametrize("world", ["grid", "block"])
-def test_every_preset_fits_its_world(world: World, scenario: Scenario, preset: Preset) -> None:
+def test_every_preset_fits_its_world(world: str, scenario: Scenario, preset: Preset) -> None:
     spec = WORLDS[world]
     tasks = skill_tasks(spec, scenario, "all")
     worlds = Worlds(spec, 1, tasks)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from errands import config
+from errands import presets
 from errands.cli import main
 from errands.commands import bench, peers, timing
 from errands.commands.timing import rates_in_turn, steps_per_second
@@ -111,8 +111,8 @@ def test_training_is_measured_beside_its_network(
         return [30.0, 40.0]
 
     monkeypatch.setattr(timing, "rates_in_turn", rates)
-    monkeypatch.setattr(config, "skill_training", partial(tiny, validate_every=10**9))
-    monkeypatch.setattr(config, "meta_training", partial(tiny_meta, validate_every=10**9))
+    monkeypatch.setattr(presets, "skill_training", partial(tiny, validate_every=10**9))
+    monkeypatch.setattr(presets, "meta_training", partial(tiny_meta, validate_every=10**9))
     assert main(["bench", "training", "--stage", stage, "--json", "-"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["stage"] == stage

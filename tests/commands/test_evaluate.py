@@ -10,7 +10,7 @@ import pytest
 from errands.agents import load as agents
 from errands.agents.hierarchy import Hierarchy
 from errands.cli import main
-from errands.config import meta_training
+from errands.presets import meta_training
 from twins.untrained import save_untrained, ship_untrained
 
 FEW = ["evaluate", "instructions", "--episodes", "12", "--seed", "5"]

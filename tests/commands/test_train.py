@@ -8,7 +8,7 @@ import numba
 import pytest
 import torch
 
-from errands import config
+from errands import presets
 from errands.cli import main
 from errands.commands.train import choose_device
 from errands.learning.checkpoint import PREVIOUS, RESUME
@@ -29,7 +29,7 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         changes = {name: options[name] for name in ("analogy", "seed")}
         return tiny(arguments[0], arguments[1], **changes)
 
-    monkeypatch.setattr(config, "skill_training", preset)
+    monkeypatch.setattr(presets, "skill_training", preset)
     monkeypatch.setattr(journal, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     return asked
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from errands import cli, config
+from errands import cli, presets
 from errands.agents.files import save_agent
 from errands.agents.skill import Skill, SkillNetwork
 from errands.commands import train
@@ -29,7 +29,7 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         asked.append((world, agent, *arguments, options | {"soft": soft}))
         return tiny_meta(world, agent, **options)
 
-    monkeypatch.setattr(config, "meta_training", preset)
+    monkeypatch.setattr(presets, "meta_training", preset)
     return asked
 
 

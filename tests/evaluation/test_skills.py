@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from errands.agents.load import load_skill
 from errands.agents.skill import Skill
-from errands.config import skill_training
 from errands.evaluation import skills
 from errands.evaluation.skills import (
     SkillEpisodes,
@@ -19,6 +18,7 @@ from errands.evaluation.skills import (
     run_skill,
 )
 from errands.language.splits import SCENARIOS
+from errands.presets import skill_training
 from errands.seeds import TEST_SEEDS
 from errands.worlds.spec import GRID, WORLDS
 from errands.worlds.tasks import list_tasks, skill_tasks

@@ -17,8 +17,8 @@ from errands.agents.mapping import MapNetwork
 from errands.agents.memory import leaves, restored
 from errands.agents.meta import MetaController, MetaNetwork
 from errands.agents.skill import Skill, SkillMemory, SkillNetwork
-from errands.config import fast_network
 from errands.learning.old_runs import lift_checkpoint
+from errands.presets import meta_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate
 from twins.training import tiny_meta
@@ -42,7 +42,7 @@ def test_a_run_of_format_2_ends_as_it_would_have_ended() -> None:
 
 
 def test_what_today_writes_is_left_alone() -> None:
-    model = MetaController(fast_network())
+    model = MetaController(meta_training("grid", "dynamic").network)
     parts = {"model": model.state_dict(), "average": model.state_dict(), "rollout": {}}
     assert lift_checkpoint(parts, model) is parts
     line = torch.nn.Linear(2, 3)
@@ -101,7 +101,9 @@ def test_what_skills_carried_finds_its_place(form: str) -> None:
 
 def test_an_optimizer_keeps_its_moments_with_their_parameters() -> None:
     """Numbered by their place in the old model, they say by their shapes where they belong."""
-    network = replace(fast_network("block"), hidden=6, sentence=7, condition=9, factors=5)
+    network = replace(
+        meta_training("block", "dynamic").network, hidden=6, sentence=7, condition=9, factors=5
+    )
     model = MetaController(network)
     names = names_of_weights("meta", asdict(network))
     then = {new: old for old, new in names.items()}

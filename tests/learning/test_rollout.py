@@ -9,9 +9,9 @@ from torch import Tensor
 
 from errands.agents.memory import leaves
 from errands.agents.skill import Skill
-from errands.config import skill_training
 from errands.language.instruction import Instruction
 from errands.learning.rollout import SkillFrames, SkillRollout, sample
+from errands.presets import skill_training
 from errands.worlds.spec import BLOCK, GRID, WORLDS
 from errands.worlds.tasks import TaskSource, given_list, list_tasks, skill_tasks
 from errands.worlds.vector import Worlds

@@ -316,12 +316,12 @@ def test_only_the_first_of_several_processes_writes(
 LONG = tiny(finetune=Stage(40 * ITERATION, 1e-2, 5e-3), validate_every=1000 * ITERATION)
 KILLED = """
 import sys
-from errands import cli, config
+from errands import cli, presets
 from errands.stages import journal
 from test_journal import LONG
 
 journal.SECONDS_BETWEEN_CHECKPOINTS = journal.SECONDS_BETWEEN_LINES = 0.0
-config.skill_training = lambda *_, **__: LONG
+presets.skill_training = lambda *_, **__: LONG
 sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -14,9 +14,10 @@ from errands.agents.hints import named_hints
 from errands.agents.load import TrainedAgent, load, load_hierarchy
 from errands.agents.meta import MetaController
 from errands.agents.skill import Skill, SkillNetwork
-from errands.config import MetaTraining, Preset, World, meta_training
+from errands.config import MetaTraining, Preset
 from errands.learning.advantages import assign_credit
 from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
+from errands.presets import meta_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate, train
 from errands.worlds.spec import GRID, MAP_SIZE
@@ -83,7 +84,7 @@ def assert_same_tensors(
         assert torch.equal(tensors[key], value), key
 
 
-OTHERS: list[tuple[World, str]] = [
+OTHERS: list[tuple[str, str]] = [
     ("grid", "long"),
     ("grid", "short"),
     ("grid", "flat"),
@@ -94,7 +95,7 @@ OTHERS: list[tuple[World, str]] = [
 
 @pytest.mark.parametrize(("world", "agent"), OTHERS)
 def test_every_agent_goes_on_exactly(
-    world: World, agent: str, block_skill: str, tmp_path: Path
+    world: str, agent: str, block_skill: str, tmp_path: Path
 ) -> None:
     """Stopped within its hard stage, which comes at once here."""
     skill = block_skill if world == "block" else ""
@@ -400,7 +401,7 @@ def test_soft_training_never_goes_over_to_hard_updates(preset: Preset) -> None:
 
 
 @pytest.mark.parametrize("world", ["grid", "block"])
-def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
+def test_the_papers_preset_keeps_the_papers_numbers(world: str) -> None:
     paper = meta_training(world, "dynamic", "paper")
     assert (paper.discount, paper.trace, paper.optimizer) == (0.99, 0.96, "rmsprop")
     assert paper.worlds == paper.minibatch == 16 * 32

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from errands.config import SkillTraining, Stage, skill_training
+from errands.config import SkillTraining, Stage
 from errands.learning import curriculum
+from errands.presets import skill_training
 from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.stages.teacher import School

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from errands.agents.skill import Skill
-from errands.config import SkillTraining, Stage, World, skill_training
+from errands.config import SkillTraining, Stage
 from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
+from errands.presets import skill_training
 from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
 from errands.worlds.spec import BLOCK
@@ -160,7 +161,7 @@ def test_without_analogy_there_is_no_such_term() -> None:
 
 
 @pytest.mark.parametrize("world", ["grid", "block"])
-def test_the_papers_preset_keeps_the_papers_numbers(world: World) -> None:
+def test_the_papers_preset_keeps_the_papers_numbers(world: str) -> None:
     paper = skill_training(world, "independent", "paper")
     assert (paper.discount, paper.trace, paper.termination) == (0.99, 0.96, 0.1)
     assert paper.analogies.threshold == 3

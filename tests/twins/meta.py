@@ -14,11 +14,11 @@ from errands.agents.mapping import MapNetwork, MapWindow
 from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
 from errands.agents.updater import Carried
-from errands.config import FAST_HINTS, fast_network
+from errands.presets import FAST_HINTS, meta_training
 
 SIZES: dict[str, Any] = {"embedding": 5, "sentence": 6, "condition": 7, "hidden": 8, "factors": 7}
-SMALL = replace(fast_network("grid"), conv1=2, **SIZES)
-BLOCK = replace(fast_network("block"), eyes="own", filters=(4, 3, 3), **SIZES)
+SMALL = replace(meta_training("grid", "dynamic").network, conv1=2, **SIZES)
+BLOCK = replace(meta_training("block", "dynamic").network, eyes="own", filters=(4, 3, 3), **SIZES)
 PAPER = MetaNetwork(conv1=2, **SIZES)
 # The block world with its skill's map, small enough for the slow twin, and all hints.
 MAP = replace(BLOCK, maps=MapNetwork(largest=3), conv1=2, hints=named_hints(HINTS))

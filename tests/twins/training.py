@@ -6,26 +6,16 @@ from typing import Any
 
 import torch
 
-from errands.config import (
-    MetaStage,
-    MetaTraining,
-    Scenario,
-    SkillTraining,
-    Stage,
-    World,
-    meta_training,
-    skill_training,
-)
+from errands.config import MetaStage, MetaTraining, Scenario, SkillTraining, Stage
 from errands.learning import checkpoint
+from errands.presets import meta_training, skill_training
 from errands.stages.trainer import Trainer
 
 ITERATION = 8 * 4  # frames
 LENGTH = 6  # iterations
 
 
-def tiny(
-    world: World = "grid", scenario: Scenario = "independent", **changes: Any
-) -> SkillTraining:
+def tiny(world: str = "grid", scenario: Scenario = "independent", **changes: Any) -> SkillTraining:
     """The debug preset shrunk further: 3 iterations of distillation, 3 of fine-tuning."""
     debug = skill_training(world, scenario, "debug")
     small = replace(
@@ -44,7 +34,7 @@ def tiny(
 
 
 def tiny_meta(
-    world: World = "grid",
+    world: str = "grid",
     agent: str = "dynamic",
     skill: str = "",
     without: Iterable[str] = (),

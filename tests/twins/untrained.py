@@ -9,7 +9,7 @@ import torch
 from errands.agents.files import save_agent
 from errands.agents.meta import MetaController
 from errands.agents.skill import Skill
-from errands.config import meta_training
+from errands.presets import meta_training
 from twins.training import tiny
 
 

@@ -23,6 +23,7 @@ from torch.nn import functional as F
 from errands.agents.eyes import Eyes, Sight
 from errands.agents.layers import PredictedConv, scaled_pixels
 from errands.agents.memory import Memory
+from errands.settings import setting
 
 HIDDEN, EMPTY, WALL = range(3)  # classes; objects follow
 LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD = range(6)  # actions of the block world
@@ -34,14 +35,14 @@ ROW_AHEAD, COLUMN_AHEAD = (-1, 0, 1, 0), (0, 1, 0, -1)  # of each heading
 class MapNetwork:
     """How eyes that remember are built. All of it is ours: the paper has no map."""
 
-    picture: int = 64  # pixels a side
-    filters: tuple[int, ...] = (24, 48)  # of the recogniser's convolutions, 5x5 and 3x3
-    places: int = 4  # in the picture where each cell is looked for
-    hidden: int = 64  # units that name a cell
-    ahead: int = 9  # cells that a picture can show: the agent's own and those ahead of it
-    aside: int = 9  # in each row of these, the middle one straight ahead
-    largest: int = 8  # open cells a side of the largest map
-    fade: float = 0.9  # of a cell's freshness, a step
+    picture: int = setting(64, "pixels a side")
+    filters: tuple[int, ...] = setting((24, 48), "of the recogniser's convolutions, 5x5 and 3x3")
+    places: int = setting(4, "places in the picture where each cell is looked for")
+    hidden: int = setting(64, "units of the layer that names a cell")
+    ahead: int = setting(9, "rows of cells that a picture can show, the agent's own included")
+    aside: int = setting(9, "cells in each of these rows, the middle one straight ahead")
+    largest: int = setting(8, "open cells a side of the largest map")
+    fade: float = setting(0.9, "decay of a cell's freshness at each step")
 
     @property
     def in_view(self) -> int:

@@ -8,7 +8,7 @@ others choose the parameters of a subtask. Without hints it is the paper's archi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -44,41 +44,43 @@ from errands.agents.layers import Noise, SubtaskEmbedding
 from errands.agents.mapping import MapNetwork, MapSight, MapWindow
 from errands.agents.memory import Memory, each
 from errands.agents.updater import Carried, SubtaskUpdater, UpdateContext
+from errands.settings import setting
 
 
 @dataclass(frozen=True)
 class MetaNetwork:
     """How a meta controller is built. Defaults are the paper's, for Dynamic on the grid."""
 
-    world: Literal["grid", "block"] = "grid"
+    # What follows from the world and the agent.
+    world: str = "grid"  # whose eyes
     gate: Gate = "learned"  # Dynamic; Long: at-termination; Short and Flat: every-step
     flat: bool = False  # choose primitive actions, without a skill
-    eyes: Literal["own", "skill"] = "own"  # block: whose first two convolutions; paper: own
-    maps: MapNetwork | None = None  # block: of the skill, whose map is seen instead; paper: none
     words: int = 21  # tokens of the vocabulary, padding included
     verbs: int = 3
     objects: int = 15
     actions: int = 13
-    embedding: int = 64  # size of phi(g); the paper does not say
-    around_one: bool = False  # start phi's factors near 1; paper preset: around 0
-    noise: float = 0.0  # added to phi(g) and r while training; paper preset: none
-    sentence: int = 256  # size of an instruction's embedding; paper: 256
-    condition: int = 256  # joint embedding of g_(t-1), r_(t-1) and b_t; paper: 256
-    joint: Literal["linear", "relu"] = "relu"  # what follows it; paper preset: relu
-    view: Literal["centred", "pooled"] = "pooled"  # grid: how cells become a vector; paper: pooled
-    conv1: int = 3  # grid, predicted 1x1; paper: 3
-    hidden: int = 256  # context, and hidden layers of shift and goal; paper: 256
-    factors: int = 256  # of factorised layers; the paper does not say
-    low: int = 0  # units of the context that update every step (hierarchical RNN); paper: a switch
-    slots: int = 4  # pointer positions that the baseline looks at: the longest list in training
-    near: int = 4  # grid: steps that count as close by, for hints
-    size: int = 10  # grid: cells a side of the map
-    picture: int = 64  # block: pixels a side
-    filters: tuple[int, ...] = (16, 32, 32)  # block: of the three convolutions, as in the paper
-    kernels: tuple[int, ...] = (8, 1, 1)  # block: their sizes, as in the paper
-    strides: tuple[int, ...] = (4, 1, 1)  # block: as in the paper
-    pool: int = 5  # block: as in the paper
-    hints: Mapping[str, Numbers] = field(default_factory=dict, hash=False)  # additions; paper: none
+    eyes: Literal["own", "skill"] = setting("own", "block: whose first two convolutions")
+    maps: MapNetwork | None = setting(None, "block: of the skill, whose map is seen instead")
+    embedding: int = setting(64, "size of phi(g); the paper does not say")
+    around_one: bool = setting(False, "initialise phi's factors near 1, not 0")
+    noise: float = setting(0.0, "added to phi(g) and r during training")
+    sentence: int = setting(256, "size of an instruction's embedding")
+    condition: int = setting(256, "size of the joint embedding of g_(t-1), r_(t-1) and b_t")
+    joint: Literal["linear", "relu"] = setting("relu", "activation of the joint embedding")
+    view: Literal["centred", "pooled"] = setting("pooled", "grid: how cells become a vector")
+    conv1: int = setting(3, "grid: filters of the predicted 1x1 convolution")
+    hidden: int = setting(256, "units of the context, and of the hidden layers of shift and goal")
+    factors: int = setting(256, "rank of factorised layers; the paper does not say")
+    low: int = setting(0, "units of the context that update every step (hierarchical RNN)")
+    slots: int = setting(4, "pointer positions that the baseline reads: the longest training list")
+    near: int = setting(4, "grid: steps that count as close by, for hints")
+    size: int = setting(10, "grid: cells a side of the map")
+    picture: int = setting(64, "block: pixels a side")
+    filters: tuple[int, ...] = setting((16, 32, 32), "block: filters of the three convolutions")
+    kernels: tuple[int, ...] = setting((8, 1, 1), "block: their sizes")
+    strides: tuple[int, ...] = setting((4, 1, 1), "block: their strides")
+    pool: int = setting(5, "block: size of the pooling")
+    hints: Mapping[str, Numbers] = setting({}, "what is added to the paper's architecture")
 
     @property
     def shares_eyes(self) -> bool:

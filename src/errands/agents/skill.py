@@ -22,40 +22,46 @@ from errands.agents.layers import SubtaskEmbedding, undecided
 from errands.agents.mapping import MapEyes, MapNetwork, MapSight
 from errands.agents.memory import Memory, each
 from errands.language.splits import MOST_REPEATS
+from errands.settings import setting
 
 
 @dataclass(frozen=True)
 class SkillNetwork:
-    """How a skill is built. Defaults are the `fast` preset's; the paper's sizes beside them."""
+    """How a skill is built. Defaults are the `fast` preset's; the paper's are beside them."""
 
-    world: Literal["grid", "block"] = "grid"
-    objects: int = 15  # kinds of object in the world
+    # What follows from the world and the scenario.
+    world: str = "grid"  # whose eyes
+    objects: int = 15  # kinds of object
     actions: int = 13
     verbs: int = 4
     counted: bool = False  # subtasks carry a count (inter/extrapolation)
-    repeats: int = MOST_REPEATS  # the largest count
-    size: int = 10  # grid: cells a side of the map
-    picture: int = 64  # block: pixels a side
-    filters: tuple[int, ...] = (16, 32, 32, 32)  # block: of the four convolutions, as in the paper
-    kernels: tuple[int, ...] = (8, 1, 1, 5)  # block: their sizes, as in the paper
-    strides: tuple[int, ...] = (4, 1, 1, 2)  # block: as in the paper
-    embedding: int = 64  # size of phi(g); the paper does not say
-    around_one: bool = True  # start phi's factors near 1; paper preset: around 0
-    noise: float = 0.1  # added to phi(g) while training; paper preset: none
-    noise_at_first: bool = False  # the noise is for the first predicted layer alone
-    view: Literal["centred", "pooled"] = "centred"  # grid: how cells become a vector; paper: pooled
-    conv1: int = 8  # grid, predicted 1x1; paper: 3
-    activation: Literal["relu", "none"] = "none"  # grid: what follows conv1; paper preset: relu
-    same_eyes: bool = True  # grid: conv1 sees both observations with the same weights; paper: no
-    conv2: int = 16  # grid, 1x1; paper: 64
-    conv3: int = 128  # grid, pooled view only, 3x3
-    hidden: int = 256  # grid: FC; paper: 256
-    factors: int = 256  # of factorised layers; the paper does not say
-    narrow: int = 0  # numbers of phi(g) that reach the factorised layer; 0: all, as in the paper
-    lstm: int = 128  # block; paper: 64
-    looks: int = 2  # block: how many observations the LSTM reads at once; paper: 1
-    remembers: bool = False  # block: memory outlasts a subtask; the paper does not say
-    maps: MapNetwork | None = None  # block: pictures become a map; paper: none
+    remembers: bool = False  # block: the memory outlasts a subtask; the paper does not say
+    repeats: int = setting(MOST_REPEATS, "the largest count")
+    size: int = setting(10, "grid: cells a side of the map")
+    picture: int = setting(64, "block: pixels a side")
+    filters: tuple[int, ...] = setting((16, 32, 32, 32), "block: filters of the four convolutions")
+    kernels: tuple[int, ...] = setting((8, 1, 1, 5), "block: their sizes")
+    strides: tuple[int, ...] = setting((4, 1, 1, 2), "block: their strides")
+    embedding: int = setting(64, "size of phi(g); the paper does not say")
+    around_one: bool = setting(True, "initialise phi's factors near 1, not 0", paper=False)
+    noise: float = setting(0.1, "added to phi(g) during training", paper=0.0)
+    noise_at_first: bool = setting(False, "only the first predicted layer gets the noise")
+    view: Literal["centred", "pooled"] = setting(
+        "centred", "grid: how cells become a vector", paper="pooled"
+    )
+    conv1: int = setting(8, "grid: filters of the predicted 1x1 convolution", paper=3)
+    activation: Literal["relu", "none"] = setting("none", "grid: what follows conv1", paper="relu")
+    same_eyes: bool = setting(
+        True, "grid: conv1 has the same weights for both observations", paper=False
+    )
+    conv2: int = setting(16, "grid: filters of the second 1x1 convolution", paper=64)
+    conv3: int = setting(128, "grid, pooled view only: filters of the 3x3 convolution")
+    hidden: int = setting(256, "grid: units of the fully-connected layer")
+    factors: int = setting(256, "rank of factorised layers; the paper does not say")
+    narrow: int = setting(0, "numbers of phi(g) that reach the factorised layer; 0 is all")
+    lstm: int = setting(128, "block: units of the LSTM", paper=64)
+    looks: int = setting(2, "block: observations that the LSTM reads at once", paper=1)
+    maps: MapNetwork | None = setting(None, "block: pictures become a map, built so")
 
 
 class SkillOutput(NamedTuple):

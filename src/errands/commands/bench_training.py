@@ -78,7 +78,7 @@ class BenchTraining:
     def _loops(self) -> "tuple[Trainer[Any, Any], Callable[[], int]]":
         """A trainer, and a function that takes its network over a ready batch."""
         from errands.agents.registry import FAVOURITE
-        from errands.config import meta_training, skill_training
+        from errands.presets import meta_training, skill_training
         from errands.stages.meta import MetaTrainer
         from errands.stages.skill import SkillTrainer
 

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from errands.agents.registry import FAVOURITE, designs
+from errands.commands.choices import (
+    DEFAULT_AGENT,
+    DEFAULT_WORLD,
+    AgentOption,
+    WorldName,
+    WorldOption,
+    eyes_of,
+)
 from errands.commands.problem import Problem, check_range
 
 if TYPE_CHECKING:
     from errands.config import MetaTraining, Training
     from errands.stages.trainer import IterationReport, Trainer
 
-    AgentName = str
-else:
-    AgentName = Literal[tuple(designs())]
-
-WHEN_IT_DECIDES = "; ".join(f"{name} {design.decides}" for name, design in designs().items())
+BLOCK_WORLD = WorldName("block")
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,7 @@ class _Run:
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
     """The folder of the run, created if needed."""
-    world: Literal["grid", "block"] = "grid"
-    """The world."""
+    world: WorldOption = DEFAULT_WORLD
     preset: Literal["fast", "paper", "debug"] = "fast"
     """fast: reaches the results soonest; paper: its layers and schedule; debug: a minute."""
     seed: int = 0
@@ -75,12 +77,13 @@ class TrainSkill(_Run):
     those of the shipped skill."""
 
     def execute(self) -> int:
-        if self.teacher == "rl" and self.world != "grid":
+        if self.teacher == "rl" and eyes_of(self.world) != "grid":
             raise Problem("--teacher rl needs --world grid; use planner or none")
-        if self.in_lists and (self.world != "block" or self.scenario != "independent"):
+        is_block = eyes_of(self.world) == "block"
+        if self.in_lists and not (is_block and self.scenario == "independent"):
             raise Problem("--in-lists needs --world block --scenario independent")
         self.prepare()
-        from errands.config import skill_training
+        from errands.presets import skill_training
         from errands.stages.skill import SkillTrainer
 
         training = skill_training(
@@ -108,27 +111,16 @@ class TrainEyes(_Run):
       errands train eyes --world block --out runs/eyes
     """
 
-    world: Literal["grid", "block"] = "block"
-    """The world; the grid shows its map directly and needs no eyes."""
+    world: WorldOption = BLOCK_WORLD
 
     def execute(self) -> int:
-        if self.world != "block":
+        if eyes_of(self.world) != "block":
             raise Problem("--world grid shows its map directly; use --world block")
         self.prepare()
-        from dataclasses import replace
-
-        from errands.config import EyesTraining, Stage
+        from errands.presets import eyes_training
         from errands.stages.eyes import EyesTrainer
 
-        training = EyesTraining(world=self.world, preset=self.preset, seed=self.seed)
-        if self.preset == "debug":
-            training = replace(
-                training,
-                recognise=Stage(8_192, 2e-3, 2e-3),
-                worlds=1024,
-                validate_every=4_000,
-                validation_episodes=200,
-            )
+        training = eyes_training(self.world, self.preset, seed=self.seed)
         run_training(training, lambda: EyesTrainer(training, self.device), self.out, _tell_eyes)
         return 0
 
@@ -160,9 +152,7 @@ class TrainMeta(_Run):
       errands train meta --preset debug --out runs/try        (a minute)
     """
 
-    agent: Annotated[
-        AgentName, tyro.conf.arg(help=f"Which agent. They decide: {WHEN_IT_DECIDES}.")
-    ] = FAVOURITE
+    agent: AgentOption = DEFAULT_AGENT
     no_analogy: bool = False
     """Train without the analogy-making objective for the meta controller's embedding."""
     soft: bool = False
@@ -178,7 +168,7 @@ class TrainMeta(_Run):
 
     def execute(self) -> int:
         self.prepare()
-        from errands.config import meta_training
+        from errands.presets import meta_training
         from errands.stages.meta import MetaTrainer
 
         try:

@@ -3,22 +3,14 @@
 This is the only list of them: the report and docs/errata.md are generated from it.
 """
 
-import inspect
-import re
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any, Literal, NamedTuple
 
 from errands.agents.registry import FAVOURITE
-from errands.config import (
-    MetaTraining,
-    Preset,
-    SkillTraining,
-    Stage,
-    meta_training,
-    skill_training,
-)
+from errands.config import MetaTraining, Preset, SkillTraining
 from errands.evaluation.document import Table
+from errands.presets import meta_training, skill_training
+from errands.settings import meanings
 
 PRESETS: tuple[Preset, Preset] = ("fast", "paper")
 Area = Literal["worlds", "skills", "lists", "numbers"]
@@ -283,27 +275,16 @@ def preset_table(kind: Literal["skill", "meta"]) -> Table:
     else:
         fast, paper = (meta_training("grid", FAVOURITE, name) for name in PRESETS)
     rows = (*_different("network.", fast.network, paper.network), *_different("", fast, paper))
-    return Table(("field", "`fast`", "`paper`", "what it is, as the code says it"), rows, words=4)
+    return Table(("setting", "`fast`", "`paper`", "what it means"), rows, words=4)
 
 
 def _different(prefix: str, ours: Any, theirs: Any) -> Iterator[tuple[str, ...]]:
-    said = _comments(type(ours))
-    for field in fields(ours):
-        values = [getattr(of, field.name) for of in (ours, theirs)]
-        is_schedule = isinstance(values[0], Stage | tuple)
-        if values[0] != values[1] and not is_schedule and field.name not in ("preset", "network"):
-            yield (f"`{prefix}{field.name}`", *map(_shown, values), said[field.name])
+    for name, meaning in meanings(ours).items():
+        values = [getattr(of, name) for of in (ours, theirs)]
+        if values[0] != values[1]:
+            yield (f"`{prefix}{name}`", *map(_shown, values), meaning)
 
 
 def _shown(value: Any) -> str:
     """A setting's value in a table; of hints, their names."""
     return ", ".join(value) or "none" if isinstance(value, dict) else str(value)
-
-
-def _comments(of: type) -> dict[str, str]:
-    """What the source says beside each field of a dataclass, or of those that it extends."""
-    said: dict[str, str] = {}
-    for base in reversed(of.__mro__[:-1]):
-        source = inspect.getsource(base)
-        said |= dict(re.findall(r"^    (\w+): .*?  # (.*)$", source, flags=re.MULTILINE))
-    return said

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from errands.language.analogies import Analogies, Kind
+from errands.settings import setting
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
@@ -49,13 +50,13 @@ def uncertainty(log_probabilities: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class AnalogyWeights:
-    """xi, rho1 and rho2 are never given in the papers; thresholds are (tau_dis = tau_diff = 3)."""
+    """The papers give the thresholds, but not the weights."""
 
-    total: float = 0.1  # xi
-    dissimilar: float = 1.0  # rho1
-    different: float = 1.0  # rho2
-    threshold: float = 3.0  # tau_dis and tau_diff
-    samples: int = 256  # analogies of each kind an update
+    total: float = setting(0.1, "xi, weight of the analogy-making objective")
+    dissimilar: float = setting(1.0, "rho1, weight of L_dis in it")
+    different: float = setting(1.0, "rho2, weight of L_diff in it")
+    threshold: float = setting(3.0, "tau_dis and tau_diff")
+    samples: int = setting(256, "analogies of each kind for an update")
 
 
 def analogy_terms(

@@ -20,11 +20,11 @@ from errands.learning.advantages import Credit, assign_credit
 from errands.learning.curriculum import EventCurriculum, ListCurriculum, smallest_size
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.learning.objectives import Terms
+from errands.presets import fitted
 from errands.seeds import VALIDATION_SEEDS, training_seed
-from errands.stages import tasks
 from errands.stages.trainer import Phase, Trainer
 from errands.worlds.spec import WORLDS, Setting, WorldSpec
-from errands.worlds.tasks import TaskSource
+from errands.worlds.tasks import TaskSource, analogies, training_lists
 from errands.worlds.vector import Worlds
 
 
@@ -40,10 +40,10 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
     ) -> None:
         """`spec` is a user's own world, instead of the one that `training` names."""
         self.spec = spec or WORLDS[training.world]
-        training = tasks.fitted(training, self.spec)
+        training = fitted(training, self.spec)
         torch.manual_seed(training.seed)
-        analogies = tasks.analogies(self.spec, "independent")
-        super().__init__(training, MetaController(training.network), device, analogies)
+        alike = analogies(self.spec, "independent")
+        super().__init__(training, MetaController(training.network), device, alike)
         found = None if training.network.flat else load_skill(training.skill, device)
         self.skill = found.skill if found else None
         # A skill that is not shipped may move or change: a copy is kept with the agent.
@@ -53,7 +53,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
         self.events = EventCurriculum()
         self.begun = [0]  # frames at which each stage began, so far
         self.soft = training.stages[0].soft  # how the agent of the last iteration updates
-        longest = tasks.lists(self.spec, "train", (training.longest, training.longest))
+        longest = training_lists(self.spec, "train", (training.longest, training.longest))
         worlds = Worlds(self.spec, training.worlds, longest, self._setting())
         worlds.seed(training_seed(training.seed, distributed.rank()))
         self.rollout = MetaRollout(worlds, training.steps, self.hierarchy)
@@ -83,7 +83,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
         lengths = self.curriculum.lengths if self.stage.curriculum else (longest, longest)
         steps = self.training.patience * self.spec.step_limit(longest, "train")
         limit = int(steps * (1 + lengths[1])) // (1 + longest)
-        return tasks.lists(self.spec, "train", lengths, step_limit=limit)
+        return training_lists(self.spec, "train", lengths, step_limit=limit)
 
     def _setting(self) -> Setting:
         """The world of the stage. Maps grow together with the lists."""
@@ -169,7 +169,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
     def validate(self, phase: Phase[MetaStage]) -> dict[str, float]:
         limits = self.spec.limits
         lengths = limits.validation_length, limits.validation_length
-        wanted = tasks.lists(self.spec, "validation", lengths)
+        wanted = training_lists(self.spec, "validation", lengths)
         worlds = Worlds(self.spec, self.training.validation_episodes, wanted)
         worlds.seed(VALIDATION_SEEDS)
         worlds.reset()

@@ -19,11 +19,12 @@ from errands.learning.advantages import Credit, assign_credit
 from errands.learning.curriculum import Curriculum
 from errands.learning.objectives import Terms
 from errands.learning.rollout import SkillFrames, SkillRollout
+from errands.presets import fitted
 from errands.seeds import VALIDATION_SEEDS, training_seed
-from errands.stages import tasks
 from errands.stages.teacher import School
 from errands.stages.trainer import IterationReport, Phase, Trainer
 from errands.worlds.spec import WORLDS, WorldSpec
+from errands.worlds.tasks import analogies, training_lists, training_subtasks
 from errands.worlds.vector import Worlds
 
 DISTILL, FINETUNE = "distill", "finetune"
@@ -41,16 +42,16 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
     ) -> None:
         """`spec` is a user's own world, instead of the one that `training` names."""
         self.spec = spec or WORLDS[training.world]
-        training = tasks.fitted(training, self.spec)
+        training = fitted(training, self.spec)
         torch.manual_seed(training.seed)
-        analogies = tasks.analogies(self.spec, training.scenario)
+        alike = analogies(self.spec, training.scenario)
         skill = Skill(training.network)
         if isinstance(skill.eyes, MapEyes):
             skill.eyes.recogniser.load_state_dict(load_eyes(training.eyes).state_dict())
-        super().__init__(training, skill, device, analogies)
+        super().__init__(training, skill, device, alike)
         rank_seed = training_seed(training.seed, distributed.rank())
         self.curriculum = Curriculum(self.spec.skill, enabled=training.curriculum)
-        trained = tasks.subtasks(self.spec, training.scenario, "train")
+        trained = training_subtasks(self.spec, training.scenario, "train")
         worlds = Worlds(self.spec, training.worlds, trained, self.curriculum.setting)
         worlds.seed(rank_seed)
         self.school = (
@@ -69,7 +70,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         They have no events: nothing should pay except the subtask that is given.
         """
         length = self.spec.limits.train_length
-        lists = tasks.lists(self.spec, "train", (1, length))
+        lists = training_lists(self.spec, "train", (1, length))
         count = self.training.worlds
         worlds = Worlds(self.spec, count, lists, replace(self.spec.lists, event=False))
         worlds.seed(seed + count)
@@ -170,7 +171,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         episodes = run_skill(
             self.average,
             self.spec,
-            tasks.subtasks(self.spec, self.training.scenario, "validation"),
+            training_subtasks(self.spec, self.training.scenario, "validation"),
             episodes=self.training.validation_episodes,
             seed=VALIDATION_SEEDS,
         )
@@ -188,7 +189,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
     def _validate_lists(self) -> dict[str, float]:
         length = self.spec.limits.train_length
         limit = self.spec.step_limit(length, "train")
-        wanted = tasks.lists(self.spec, "validation", (length, length), step_limit=limit)
+        wanted = training_lists(self.spec, "validation", (length, length), step_limit=limit)
         worlds = Worlds(self.spec, self.training.validation_episodes, wanted)
         worlds.seed(VALIDATION_SEEDS)
         worlds.reset()

@@ -18,9 +18,8 @@ from errands.learning import checkpoint, distributed, losses
 from errands.learning.advantages import generalised_advantages
 from errands.learning.curriculum import Curriculum
 from errands.learning.rollout import RolloutStatistics
-from errands.stages import tasks
 from errands.worlds.spec import WorldSpec
-from errands.worlds.tasks import TaskSource
+from errands.worlds.tasks import TaskSource, training_subtasks
 from errands.worlds.vector import EpisodeStatistics, Worlds
 
 CHUNK = 4  # time steps an update: enough frames of each subtask to fill the batched products
@@ -30,7 +29,7 @@ class School:
     """All teachers and their worlds; where an episode ends, a new one begins at once."""
 
     def __init__(self, spec: WorldSpec, training: SkillTraining, seed: int) -> None:
-        trained = tasks.subtasks(spec, training.scenario, "train")
+        trained = training_subtasks(spec, training.scenario, "train")
         self.training = training
         self.codes = np.array([item.code(spec.vocabulary) for item in trained.pool], np.int16)
         self.worlds = [
