@@ -28,7 +28,7 @@ class Entry:
 
 COMMANDS = {
     "run": Entry("run", "Run", "watch an agent execute the instructions you type"),
-    "play": Entry("play", "Play", "act yourself, with the keyboard"),
+    "play": Entry("play", "PlayWithKeys", "act yourself, with the keyboard"),
     "watch": Entry("watch", "Watch", "watch an agent, and its decisions, in the browser"),
     "train eyes": Entry("train", "TrainEyes", "train the eyes of the block world's agents"),
     "train skill": Entry("train", "TrainSkill", "train a skill for all subtasks of a scenario"),

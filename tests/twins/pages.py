@@ -41,7 +41,7 @@ class Page:
             message = self.next()
             if message["kind"] == kind:
                 return message
-            assert message["kind"] != "problem", message
+            assert message["kind"] != "notice", message
 
     def ask(self, answer: str, kind: str, **fields: Any) -> dict[str, Any]:
         self.say(kind, **fields)

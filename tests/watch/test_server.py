@@ -131,7 +131,7 @@ def test_a_person_acts(page: Page) -> None:
     assert page.ask("frame", "act", action="move north")["action"] == "move north"
     page.say("act", action="fly")
     assert page.next() == {
-        "kind": "problem",
+        "kind": "notice",
         "message": "there is no action 'fly'",
         "about": "act",
     }
@@ -160,7 +160,7 @@ def test_lists_are_drawn(page: Page) -> None:
 @pytest.mark.parametrize("kind", ["play", "pause", "step"])
 def test_there_must_be_an_episode_first(page: Page, kind: str) -> None:
     page.say(kind)
-    assert page.next() == {"kind": "problem", "message": "no episode has begun", "about": kind}
+    assert page.next() == {"kind": "notice", "message": "no episode has begun", "about": kind}
 
 
 def test_ten_thousand_malformed_messages_leave_it_serving(server: str) -> None:
@@ -180,7 +180,7 @@ def test_ten_thousand_malformed_messages_leave_it_serving(server: str) -> None:
         assert quiet.to_the_end()[1:] == expected
         for _ in range(10_000):
             answer = noisy.next()
-            assert (answer["kind"], answer["about"]) == ("problem", "message")
+            assert (answer["kind"], answer["about"]) == ("notice", "message")
         shouting.join(PATIENCE)
         for text in MALFORMED[-2:-1]:
             noisy.connection.send(text)

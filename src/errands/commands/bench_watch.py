@@ -110,7 +110,7 @@ class BenchWatch:
             frames = 0
             while (now := time.perf_counter()) < begins + self.seconds:
                 message = json.loads(await page.recv())
-                if message["kind"] == "problem":
+                if message["kind"] == "notice":
                     raise Problem(f"the server says: {message['message']}")
                 if message["kind"] == "begun":
                     await ask("play")

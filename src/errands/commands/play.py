@@ -23,7 +23,7 @@ _ARROWS = {"w": "up", "s": "down", "a": "left", "d": "right"}
 
 
 @dataclass(frozen=True)
-class Play:
+class PlayWithKeys:
     """Execute a list of instructions yourself, in the terminal.
 
     On the grid: arrows or wasd move; p or t, then a direction, picks up or transforms what is

@@ -23,7 +23,7 @@ from errands.worlds.spec import WORLDS
 
 if TYPE_CHECKING:
     from errands.commands.actors import Actor
-    from errands.evaluation.episodes import Step
+    from errands.evaluation.episodes import WatchedStep
     from errands.evaluation.explain import Failure
     from errands.worlds.vector import Worlds
 
@@ -131,7 +131,7 @@ class Run:
         console = Console()
         silent = self.quiet or self.json == STANDARD_OUTPUT
         film = EpisodeFilm(worlds, MOST_FRAMES) if self.gif else None
-        steps: list[Step] = []
+        steps: list[WatchedStep] = []
         if console.is_terminal and not silent:
             with Live(console=console, auto_refresh=False) as live:
                 live.update(scene(worlds, console, _notes(steps)), refresh=True)
@@ -162,7 +162,7 @@ class Run:
                 print(f"wrote {self.json}")
         return failure is None
 
-    def _summary(self, worlds: "Worlds", steps: "list[Step]", *, terminal: bool) -> str:
+    def _summary(self, worlds: "Worlds", steps: "list[WatchedStep]", *, terminal: bool) -> str:
         """The outcome; where nothing was shown live, also when each instruction was done."""
         from errands.worlds.gym import listed
 
@@ -181,7 +181,7 @@ class Run:
         return "\n".join(lines)
 
     def _record(
-        self, worlds: "Worlds", agent: str, steps: "list[Step]", failure: "Failure | None"
+        self, worlds: "Worlds", agent: str, steps: "list[WatchedStep]", failure: "Failure | None"
     ) -> dict[str, Any]:
         from errands.evaluation.episodes import origin
         from errands.worlds.gym import listed
@@ -204,7 +204,7 @@ class Run:
         }
 
 
-def _told(step: "Step") -> dict[str, Any]:
+def _told(step: "WatchedStep") -> dict[str, Any]:
     """A step for the file; planners have no thoughts to record."""
     told = asdict(step)
     if step.thought is None:
@@ -212,7 +212,7 @@ def _told(step: "Step") -> dict[str, Any]:
     return told
 
 
-def _notes(steps: "list[Step]") -> list[str]:
+def _notes(steps: "list[WatchedStep]") -> list[str]:
     """Lines below the world: step, reward, action, and a trained agent's decisions."""
     if not steps:
         return ["step 0"]

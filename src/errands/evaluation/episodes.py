@@ -87,7 +87,7 @@ class Thought:
 
 
 @dataclass(frozen=True)
-class Step:
+class WatchedStep:
     """What one step of a watched world did."""
 
     step: int
@@ -103,7 +103,7 @@ class Step:
     thought: Thought | None = None  # why, where a trained agent acts
 
 
-def watch_episode(worlds: Worlds, policy: Policy) -> Iterator[Step]:
+def watch_episode(worlds: Worlds, policy: Policy) -> Iterator[WatchedStep]:
     """Step the first world, already reset, until its episode ends."""
     while not worlds.status[0]:
         actions = policy.act(worlds)
@@ -135,10 +135,10 @@ def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
     return tuple(round(float(value), 4) for value in values)
 
 
-def describe_step(worlds: Worlds, action: int, thought: Thought | None = None) -> Step:
+def describe_step(worlds: Worlds, action: int, thought: Thought | None = None) -> WatchedStep:
     """The step that the first world has just taken."""
     world = worlds.privileged[0]
-    return Step(
+    return WatchedStep(
         step=int(world["steps"]),
         action=action,
         action_name=worlds.kind.action_name(action),

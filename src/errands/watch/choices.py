@@ -9,7 +9,7 @@ from errands.agents.registry import AGENTS, AgentEntry, named
 from errands.evaluation.episodes import Policy, agent_named, run_episodes
 from errands.language.instruction import Instruction
 from errands.seeds import TEST_SEEDS
-from errands.watch.protocol import Agent, Hello, Item, Refused, World
+from errands.watch.protocol import Agent, Hello, Item, Refused, WorldChoice
 from errands.worlds.film import mp4_encoder
 from errands.worlds.gym import instruction_worlds, listed
 from errands.worlds.planner import NEAR_OPTIMAL
@@ -44,7 +44,7 @@ def hello(cast: Cast) -> Hello:
             batch.step(make_policy(batch).act(batch))
         # Trained agents first, otherwise in their own order; a person can always act.
         names = sorted(agents, key=lambda agent: agent in named("planner"))
-        worlds[name] = World(
+        worlds[name] = WorldChoice(
             first_person=batch.kind.first_person,
             keys=dict(batch.kind.keys),
             buttons=dict(batch.kind.buttons),

@@ -122,7 +122,7 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class World:
+class WorldChoice:
     """A world that can be chosen."""
 
     first_person: bool  # whether the agent has a heading, and a view of its own
@@ -141,7 +141,7 @@ class Hello:
     """The first message: all that can be chosen."""
 
     version: str
-    worlds: dict[str, World]
+    worlds: dict[str, WorldChoice]
     formats: tuple[str, ...]
     slowest: float = SLOWEST
     fastest: float = FASTEST
@@ -242,14 +242,14 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Notice:
     """Something was not possible; `about` names the request, or "server"."""
 
     message: str
     about: str
 
 
-Answer = Hello | Checked | Sampled | Begun | Frame | Dropped | Saved | Problem
+Answer = Hello | Checked | Sampled | Begun | Frame | Dropped | Saved | Notice
 
 
 def spell(answer: Answer) -> str:

@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from errands.watch import choices
 from errands.watch.choices import Cast
-from errands.watch.protocol import Answer, Problem, Refused, spell
+from errands.watch.protocol import Answer, Notice, Refused, spell
 from errands.watch.sessions import Gone, Session, Sessions
 from errands.worlds.art import load_art
 from errands.worlds.draw import sprite_sheet
@@ -145,7 +145,7 @@ async def _talk(websocket: WebSocket, sessions: Sessions, idle_seconds: float) -
     try:
         session = sessions.open(line)
     except Refused as refusal:
-        await line.say(Problem(str(refusal), "server"))
+        await line.say(Notice(str(refusal), "server"))
         await websocket.close(TRY_AGAIN_LATER, "too many pages")
         return
     try:
@@ -166,14 +166,14 @@ async def _listen(websocket: WebSocket, session: Session, line: _Line, idle_seco
             if session.going:
                 continue  # somebody may still be looking
             minutes = f"{idle_seconds / 60:g} minutes"
-            await line.say(Problem(f"nothing was asked for {minutes}, so this page rests", "idle"))
+            await line.say(Notice(f"nothing was asked for {minutes}, so this page rests", "idle"))
             await websocket.close(GOING_AWAY, "idle")
             return
         if message["type"] == "websocket.disconnect":
             return
         text = message.get("text")
         if text is None:
-            await line.say(Problem("messages are text, not bytes", "message"))
+            await line.say(Notice("messages are text, not bytes", "message"))
         else:
             await session.hear(text)
         await asyncio.sleep(0)  # a page that sends without pause leaves room for the others

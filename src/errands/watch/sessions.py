@@ -28,9 +28,9 @@ from errands.watch.protocol import (
     Hello,
     Item,
     Mistake,
+    Notice,
     Pause,
     Play,
-    Problem,
     Refused,
     Request,
     Sample,
@@ -153,7 +153,7 @@ class Session:
             async with self._one_at_a_time:
                 await self._answer(request)
         except Refused as refusal:
-            await self._line.say(Problem(str(refusal), about))
+            await self._line.say(Notice(str(refusal), about))
         except Gone:
             raise
         except Exception as error:
@@ -163,7 +163,7 @@ class Session:
         """A fault of ours: the page hears of it, the terminal too, and the server goes on."""
         LOG.warning("%s failed: %r", about, error)
         self._going.clear()
-        await self._line.say(Problem(f"that failed on the server ({error})", about))
+        await self._line.say(Notice(f"that failed on the server ({error})", about))
 
     async def _answer(self, request: Request) -> None:
         match request:

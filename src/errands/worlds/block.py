@@ -25,7 +25,7 @@ ALL_WAYS = 4  # of moving: turn left, turn right, walk forward, walk backward
 FACING = 3  # the same without walking backward
 
 
-class BlockOptics(NamedTuple):
+class ViewTables(NamedTuple):
     """What pictures are rendered with. It is flat: parallel kernels take no tuple in a tuple."""
 
     backdrop: NDArray[np.uint16]  # this and the next three: RayTables
@@ -35,8 +35,8 @@ class BlockOptics(NamedTuple):
     atlas: NDArray[np.uint8]  # the textures
 
 
-def eyes(spec: WorldSpec) -> BlockOptics:
-    return BlockOptics(*build_tables(), texture_atlas(load_art(spec.art_name), spec.objects))
+def view_tables(spec: WorldSpec) -> ViewTables:
+    return ViewTables(*build_tables(), texture_atlas(load_art(spec.art_name), spec.objects))
 
 
 @kernel()
@@ -65,7 +65,7 @@ def act(world: World, action: int, rules: Rules) -> None:
 
 
 @kernel()
-def observe(world: World, eyes: BlockOptics, out: NDArray[np.uint8]) -> None:
+def observe(world: World, tables: ViewTables, out: NDArray[np.uint8]) -> None:
     """Render what the agent sees."""
     render_view(
         world.tiles,
@@ -73,8 +73,8 @@ def observe(world: World, eyes: BlockOptics, out: NDArray[np.uint8]) -> None:
         world.column,
         world.heading,
         world.pitch,
-        RayTables(eyes.backdrop, eyes.starts, eyes.spans, eyes.texels),
-        eyes.atlas,
+        RayTables(tables.backdrop, tables.starts, tables.spans, tables.texels),
+        tables.atlas,
         out,
     )
 

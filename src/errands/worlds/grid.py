@@ -37,7 +37,7 @@ def act(world: World, action: int, rules: Rules) -> None:
 
 
 @kernel()
-def observe(world: World, eyes: tuple[()], out: NDArray[np.uint8]) -> None:
+def observe(world: World, tables: tuple[()], out: NDArray[np.uint8]) -> None:
     """Write the planes of what is where."""
     out[:] = 0
     for row in range(MAP_SIZE):

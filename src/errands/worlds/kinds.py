@@ -67,13 +67,14 @@ def block_mechanics() -> "Mechanics":
     from errands.worlds.mechanics import Mechanics
     from errands.worlds.seeker import Seekers
 
-    return Mechanics(block.act, block.observe, block.plan, eyes=block.eyes, teacher=Seekers)
+    kernels = block.act, block.observe, block.plan
+    return Mechanics(*kernels, tables=block.view_tables, teacher=Seekers)
 
 
 _WAYS = {"up": "north", "down": "south", "left": "west", "right": "east"}
 _DEEDS = {"p": "pick up", "t": "transform"}
 
-GRID = Kind(
+_GRID = Kind(
     sight="seen from above",
     actions=GridAction,
     idle=GridAction.NO_OP,
@@ -99,7 +100,7 @@ GRID = Kind(
     load_mechanics=grid_mechanics,
 )
 
-BLOCK = Kind(
+_BLOCK = Kind(
     sight="seen in first person",
     actions=BlockAction,
     idle=BlockAction.NO_OP,
@@ -127,4 +128,4 @@ BLOCK = Kind(
     load_mechanics=block_mechanics,
 )
 
-KINDS: Mapping[str, Kind] = {"grid": GRID, "block": BLOCK}
+KINDS: Mapping[str, Kind] = {"grid": _GRID, "block": _BLOCK}

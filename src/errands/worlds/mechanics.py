@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from errands.worlds.vector import Worlds
 
 Kernel = Callable[..., Any]
-Optics = tuple[Any, ...]
+Tables = tuple[Any, ...]
 
 
 def act(world: World, action: int, rules: Rules) -> None:
@@ -29,7 +29,7 @@ def act(world: World, action: int, rules: Rules) -> None:
     raise NotImplementedError
 
 
-def observe(world: World, eyes: Optics, out: NDArray[np.uint8]) -> None:
+def observe(world: World, tables: Tables, out: NDArray[np.uint8]) -> None:
     """Write what the agent sees: each kind of world has its own."""
     raise NotImplementedError
 
@@ -43,7 +43,7 @@ def begin_all(
     ranges: Records,
     tasks: Records,
     pool: Pool,
-    eyes: Optics,
+    tables: Tables,
     tokens: NDArray[np.int64],
     mask: NDArray[np.bool_],
     images: NDArray[np.uint8],
@@ -53,7 +53,7 @@ def begin_all(
         i = chosen[k]
         returns[i] = 0.0
         begin_world(worlds[i], goals[i], rules[0], ranges[0], tasks[0], pool, tokens[i], mask[i])
-        observe(worlds[i], eyes, images[i])
+        observe(worlds[i], tables, images[i])
 
 
 def step_all(
@@ -69,7 +69,7 @@ def step_all(
     ranges: Records,
     tasks: Records,
     pool: Pool,
-    eyes: Optics,
+    tables: Tables,
     tokens: NDArray[np.int64],
     mask: NDArray[np.bool_],
     images: NDArray[np.uint8],
@@ -93,11 +93,11 @@ def step_all(
                     act(worlds[i], actions[t, i], rules[0])
                 rewards[t, i], status[t, i] = live_on(worlds[i], goals[i], rules[0], ranges[0])
                 returns[i] += rewards[t, i]
-            observe(worlds[i], eyes, images[i])
+            observe(worlds[i], tables, images[i])
     return True
 
 
-def no_eyes(spec: WorldSpec) -> Optics:
+def no_tables(spec: WorldSpec) -> Tables:
     """For a kind of world whose `observe` needs nothing but the world."""
     return ()
 
@@ -109,7 +109,7 @@ class Mechanics:
     act: Kernel
     observe: Kernel
     plan: Kernel
-    eyes: Callable[[WorldSpec], Optics] = no_eyes  # what `observe` needs besides the world
+    tables: Callable[[WorldSpec], Tables] = no_tables  # what `observe` needs besides the world
     teacher: Callable[["Worlds"], planner.Teacher] = planner.ExactTeacher  # of skills
     few: int = 0  # up to this many worlds are stepped on one core: waking the others takes longer
 

@@ -72,7 +72,7 @@ class Worlds:
         self._returns = np.zeros(count, np.float64)
         self.change_tasks(tasks)
         self.change_setting(setting or spec.lists)
-        self._eyes = self.kind.mechanics.eyes(spec)
+        self._tables = self.kind.mechanics.tables(spec)
         self.seed(0)
 
     @property
@@ -176,7 +176,7 @@ class Worlds:
         """What episodes are made from, and where they take place."""
         source = self.rules, self._ranges, self._tasks, self._pool
         told = self.tokens, self.mask, self.images
-        return self._returns, self._worlds, self._goals, *source, self._eyes, *told
+        return self._returns, self._worlds, self._goals, *source, self._tables, *told
 
     def drop(self, i: int, row: int, column: int, name: str) -> None:
         """Put an object on an empty cell of world i, as a person who watches may.
@@ -198,7 +198,7 @@ class Worlds:
             world["events"] += 1
         world["tiles"][row, column] = FIRST_OBJECT + kind
         world["counts"][kind] += 1
-        self.kind.mechanics.observe(world, self._eyes, self.images[i])
+        self.kind.mechanics.observe(world, self._tables, self.images[i])
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """All that changes, as plain arrays: restored, the worlds go on from exactly here."""

@@ -114,7 +114,7 @@ talk.addEventListener("film", ({ detail }) => {
   setFilming(false);
 });
 
-talk.addEventListener("problem", ({ detail }) => {
+talk.addEventListener("notice", ({ detail }) => {
   const places = { drop: "drop-note", save: "keep-note", begin: "list-message" };
   const place = byId(places[detail.about] ?? "keep-note");
   if (detail.about === "begin") {

@@ -35,7 +35,7 @@ export class Talk extends EventTarget {
     const message = JSON.parse(data);
     if (message.kind === "hello") this.#tell("open", "connected");
     if (message.kind === "saved") this.#film = message;
-    if (message.kind === "problem" && ["idle", "server"].includes(message.about)) {
+    if (message.kind === "notice" && ["idle", "server"].includes(message.about)) {
       this.#asleep = true;
       this.#tell("closed", message.message);
     }
