@@ -6,12 +6,16 @@ import time
 import numpy as np
 import pytest
 
-from errands.language.analogies import ARITHMETIC_SHARE, Analogies, Code, Kind
+from errands.language.analogies import ARITHMETIC_SHARE, Analogies, Code, Relation
 from errands.language.instruction import Instruction, parse_instruction
 from errands.language.splits import SCENARIOS, VOCABULARIES, subtasks
 from errands.language.vocabulary import BLOCK_VOCABULARY, INTERACT
+from errands.worlds.spec import WORLDS
+from errands.worlds.tasks import analogies as analogies_of
 
+RELATIONS: tuple[Relation, ...] = ("sim", "dis", "diff")
 # Small enough to try every quadruple: 4 verbs x 3 objects, or 2 x 2 x 3 counts.
+DRAWS = 60_000  # meet every member of the sets below
 SMALL_SPACES = {
     "independent": Analogies((0, 1, 2), (0, 1, 2)),
     "object-dependent": Analogies((0, 1, 2, INTERACT), (0, 1, 2), (1,), {0: 1, 1: 2, 2: 1}),
@@ -21,9 +25,11 @@ SMALL_SPACES = {
 }
 
 
-def twin(space: Analogies, kind: str, quadruple: tuple[Code, ...]) -> bool:
-    """Whether the quadruple is in the set of this kind, one definition after the other."""
-    a, b, c, d = quadruple
+def twin(space: Analogies, relation: Relation, codes: tuple[Code, ...]) -> bool:
+    """Whether the codes are in the set of this relation, one definition after the other."""
+    if relation == "diff":
+        return codes[0] != codes[1]
+    a, b, c, d = codes
     v, x, n = a
     y = b[1]
     w = c[0]
@@ -35,42 +41,47 @@ def twin(space: Analogies, kind: str, quadruple: tuple[Code, ...]) -> bool:
         u = d[0]
         if INTERACT in (v, w, u):
             alike = space.group_of[x] == space.group_of[y]
-            return v != w == u and alike == (kind == "sim")
-        return (v != w == u) if kind == "sim" else len({v, w, u}) == 3
+            return v != w == u and alike == (relation == "sim")
+        return (v != w == u) if relation == "sim" else len({v, w, u}) == 3
     difference_ab, difference_cd = a[2] - b[2], c[2] - d[2]
     if a[:2] != b[:2] or c[:2] != d[:2] or 0 in (difference_ab, difference_cd):
         return False
-    return (difference_ab == difference_cd) == (kind == "sim")
+    return (difference_ab == difference_cd) == (relation == "sim")
+
+
+def members(space: Analogies, relation: Relation) -> set[tuple[Code, ...]]:
+    """The whole set, by trying every pair or quadruple."""
+    codes = [(int(v), int(x), int(n)) for v, x, n in space.codes]
+    every = itertools.product(codes, repeat=2 if relation == "diff" else 4)
+    return {chosen for chosen in every if twin(space, relation, chosen)}
+
+
+def sampled(space: Analogies, relation: Relation, count: int) -> set[tuple[Code, ...]]:
+    batch = space.sample(relation, count, np.random.default_rng(count))
+    return {tuple((v, x, n) for v, x, n in row) for row in batch.tolist()}
+
+
+def relations_of(space: Analogies, quadruple: tuple[Code, ...]) -> set[str]:
+    """Which samples a quadruple is among; read across, it is the same constraint."""
+    a, b, c, d = quadruple
+    found = set()
+    for relation in RELATIONS[:2]:
+        batch = space.sample(relation, DRAWS, np.random.default_rng(DRAWS))
+        for reading in ((a, b, c, d), (a, c, b, d)):
+            if (batch == np.array(reading)).all(axis=(1, 2)).any():
+                found.add(relation)
+    return found
 
 
 @pytest.mark.parametrize("name", SMALL_SPACES)
-def test_sets_equal_the_twins(name: str) -> None:
+def test_samples_are_the_twins_sets(name: str) -> None:
+    """Enough draws meet every member, and nothing else."""
     space = SMALL_SPACES[name]
-    codes = [(int(v), int(x), int(n)) for v, x, n in space.codes]
-    sim, dis = list(space.enumerate_sim()), list(space.enumerate_dis())
-    sim_set, dis_set = set(sim), set(dis)
-    assert len(sim) == len(sim_set)
-    assert len(dis) == len(dis_set)
-    for quadruple in itertools.product(codes, repeat=4):
-        a, b, c, d = quadruple
-        across = (a, c, b, d)
-        assert (quadruple in sim_set) == twin(space, "sim", quadruple)
-        assert (quadruple in dis_set) == twin(space, "dis", quadruple)
-        similar = quadruple in sim_set or across in sim_set
-        dissimilar = quadruple in dis_set or across in dis_set
-        assert not (similar and dissimilar)
-        assert space.is_similar(*quadruple) == similar
-        assert space.is_dissimilar(*quadruple) == dissimilar
-    pairs = set(space.enumerate_diff())
-    assert pairs == {(a, b) for a, b in itertools.product(codes, repeat=2) if a != b}
-    assert all(space.is_different(*pair) for pair in pairs)
-
-
-def test_a_code_outside_the_space_takes_part_in_nothing() -> None:
-    space = SMALL_SPACES["independent"]
-    inside, outside = (0, 0, 1), (0, 0, 2)
-    assert not space.is_different(inside, outside)
-    assert not space.is_similar(inside, (0, 9, 1), (1, 0, 1), (1, 9, 1))
+    sets = {relation: members(space, relation) for relation in RELATIONS}
+    for relation, expected in sets.items():
+        assert sampled(space, relation, 40 * len(expected)) == expected
+    across = {(a, c, b, d) for a, b, c, d in sets["sim"]}
+    assert not (sets["sim"] | across) & sets["dis"]
 
 
 def code(text: str, count: int = 1) -> Code:
@@ -79,13 +90,13 @@ def code(text: str, count: int = 1) -> Code:
 
 
 def test_examples_of_the_appendix() -> None:
-    independent = Analogies.of("block", "independent")
+    independent = analogies_of(WORLDS["block"], "independent")
     visits = code("visit pig"), code("visit cat")
-    assert independent.is_similar(*visits, code("transform pig"), code("transform cat"))
-    assert independent.is_dissimilar(*visits, code("transform pig"), code("pick up cat"))
-    assert independent.is_different(*visits)
+    same, other = code("transform cat"), code("pick up cat")
+    assert relations_of(independent, (*visits, code("transform pig"), same)) == {"sim"}
+    assert relations_of(independent, (*visits, code("transform pig"), other)) == {"dis"}
 
-    dependent = Analogies.of("block", "object-dependent")
+    dependent = analogies_of(WORLDS["block"], "object-dependent")
     for first, second, alike in [
         ("sheep", "cat", True),
         ("sheep", "greenbot", False),
@@ -96,20 +107,25 @@ def test_examples_of_the_appendix() -> None:
             for verb in ("visit", "interact with")
             for name in (first, second)
         )
-        assert dependent.is_similar(*quadruple) == alike
-        assert dependent.is_dissimilar(*quadruple) != alike
+        assert relations_of(dependent, quadruple) == {"sim" if alike else "dis"}
 
-    counted = Analogies.of("block", "inter-extrapolation")
-    for verb, counts, alike in [
+
+@pytest.mark.parametrize(
+    ("text", "counts", "alike"),
+    [
         ("pick up pig", (1, 6, 2, 7), True),
         ("transform cat", (3, 6, 4, 7), True),
         ("transform cat", (1, 3, 2, 3), False),
         ("transform cat", (2, 5, 3, 6), True),
-    ]:
-        a, b, c, d = counts
-        quadruple = (code("pick up pig", a), code("pick up pig", b), code(verb, c), code(verb, d))
-        assert counted.is_similar(*quadruple) == alike
-        assert counted.is_dissimilar(*quadruple) != alike
+    ],
+)
+def test_examples_with_counts(text: str, counts: tuple[int, int, int, int], alike: bool) -> None:
+    """In a space of no more verbs and objects than they name: the whole one is too large."""
+    a, b, c, d = counts
+    quadruple = code("pick up pig", a), code("pick up pig", b), code(text, c), code(text, d)
+    verbs, objects, _ = (sorted(set(values)) for values in zip(*quadruple, strict=True))
+    space = Analogies(verbs, objects, range(1, 8))
+    assert relations_of(space, quadruple) == {"sim" if alike else "dis"}
 
 
 @pytest.mark.parametrize(
@@ -123,46 +139,41 @@ def test_examples_of_the_appendix() -> None:
     ],
 )
 def test_sets_are_counted(world: str, scenario: str, sim: int, dis: int) -> None:
-    analogies = Analogies.of(world, scenario)
-    assert sum(1 for _ in analogies.enumerate_sim()) == sim
-    assert sum(1 for _ in analogies.enumerate_dis()) == dis
+    analogies = analogies_of(WORLDS[world], scenario)
+    assert len(sampled(analogies, "sim", DRAWS)) == sim
+    assert len(sampled(analogies, "dis", DRAWS)) == dis
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("world", VOCABULARIES)
 def test_samples_belong_to_their_sets(world: str, scenario: str) -> None:
-    analogies = Analogies.of(world, scenario)
+    analogies = analogies_of(WORLDS[world], scenario)
     vocabulary = VOCABULARIES[world]
     space = {subtask.code(vocabulary) for subtask in subtasks(world, scenario, "all")}
     assert {tuple(row) for row in analogies.codes.tolist()} == space
     rng = np.random.default_rng(1)
-    kinds: tuple[Kind, ...] = ("sim", "dis", "diff")
-    for kind in kinds:
-        batch = analogies.sample(kind, 1500, rng)
+    for relation in RELATIONS:
+        batch = analogies.sample(relation, 1500, rng)
         assert batch.dtype == np.int16
-        assert batch.shape == (1500, 2 if kind == "diff" else 4, 3)
+        assert batch.shape == (1500, 2 if relation == "diff" else 4, 3)
         for row in batch.tolist():
-            codes: tuple[Code, ...] = tuple((v, x, n) for v, x, n in row)
-            if kind == "diff":
-                assert analogies.is_different(*codes)
-            else:
-                assert twin(analogies, kind, codes)
+            assert twin(analogies, relation, tuple((v, x, n) for v, x, n in row))
     assert analogies.sample("sim", 0, rng).shape == (0, 4, 3)
 
 
-@pytest.mark.parametrize("kind", ["sim", "dis", "diff"])
-def test_samples_are_uniform(kind: Kind) -> None:
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_samples_are_uniform(relation: Relation) -> None:
     analogies = SMALL_SPACES["object-dependent"]
-    members = list(getattr(analogies, f"enumerate_{kind}")())
-    batch = analogies.sample(kind, 400 * len(members), np.random.default_rng(2))
+    expected = members(analogies, relation)
+    batch = analogies.sample(relation, 400 * len(expected), np.random.default_rng(2))
     drawn, counts = np.unique(batch.reshape(len(batch), -1), axis=0, return_counts=True)
-    assert len(drawn) == len(members)
+    assert len(drawn) == len(expected)
     # Each count is close to 400 with deviation 20.
     assert np.abs(counts - 400).max() < 120
 
 
 def test_counts_keep_their_share() -> None:
-    analogies = Analogies.of("block", "inter-extrapolation")
+    analogies = analogies_of(WORLDS["block"], "inter-extrapolation")
     batch = analogies.sample("sim", 20_000, np.random.default_rng(3))
     arithmetic = batch[:, 0, 2] != batch[:, 1, 2]
     assert abs(arithmetic.mean() - ARITHMETIC_SHARE) < 0.02
@@ -170,14 +181,14 @@ def test_counts_keep_their_share() -> None:
 
 
 def test_samples_repeat_with_the_seed() -> None:
-    analogies = Analogies.of("grid", "inter-extrapolation")
+    analogies = analogies_of(WORLDS["grid"], "inter-extrapolation")
     first, second = (analogies.sample("dis", 64, np.random.default_rng(4)) for _ in range(2))
     assert np.array_equal(first, second)
 
 
 def test_sampling_is_fast() -> None:
     """A batch of 256 takes well under a millisecond; the bound leaves room for a busy machine."""
-    analogies = Analogies.of("grid", "inter-extrapolation")
+    analogies = analogies_of(WORLDS["grid"], "inter-extrapolation")
     rng = np.random.default_rng(5)
     durations = []
     for _ in range(50):

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from errands.language.analogies import Analogies
 from errands.language.vocabulary import INTERACT
 from errands.learning import losses
 from errands.learning.losses import AnalogyLoss, AnalogyWeights, analogy_terms
+from errands.worlds.spec import WORLDS
+from errands.worlds.tasks import analogies as analogies_of
 
 SCENARIOS = ("independent", "object-dependent", "inter-extrapolation")
 
@@ -177,7 +178,7 @@ def test_coinciding_embeddings_still_have_a_gradient() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("world", ["grid", "block"])
 def test_analogy_loss_weighs_its_terms(world: str, scenario: str) -> None:
-    analogies = Analogies.of(world, scenario)
+    analogies = analogies_of(WORLDS[world], scenario)
     table = torch.randn(4, 15, 8, 5, generator=torch.Generator().manual_seed(1)).double()
 
     def embed(codes: Tensor) -> Tensor:
@@ -208,7 +209,7 @@ def test_additive_embeddings_satisfy_every_analogy(scenario: str) -> None:
 
     In the object-dependent scenario "interact with" has to be a verb for each group instead.
     """
-    analogies = Analogies.of("grid", scenario)
+    analogies = analogies_of(WORLDS["grid"], scenario)
     random = torch.Generator().manual_seed(1)
     verbs, objects = torch.randn(4, 5, generator=random), torch.randn(15, 5, generator=random)
     of_group, step = torch.randn(4, 5, generator=random), torch.randn(5, generator=random)

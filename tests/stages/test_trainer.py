@@ -10,13 +10,13 @@ import torch
 
 from errands.agents.skill import Skill
 from errands.config import SkillTraining, Stage
-from errands.language.analogies import Analogies
 from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
 from errands.presets import skill_training
 from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
-from errands.worlds.spec import BLOCK
+from errands.worlds.spec import BLOCK, WORLDS
+from errands.worlds.tasks import analogies as analogies_of
 from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
 
 PAPER = {
@@ -205,7 +205,7 @@ SAMPLED = 512
 
 def similarity(trainer: SkillTrainer) -> float:
     """L_sim on analogies drawn once and for all."""
-    analogies, random = Analogies.of("grid", "independent"), np.random.default_rng(0)
+    analogies, random = analogies_of(WORLDS["grid"], "independent"), np.random.default_rng(0)
     similar, dissimilar, different = (
         torch.from_numpy(analogies.sample(kind, SAMPLED, random).astype(np.int64))
         for kind in ("sim", "dis", "diff")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from errands.worlds.art import load_art
-from errands.worlds.raycast import build_tables, render_view, render_views, texture_atlas
+from errands.worlds.raycast import build_tables, render_view, texture_atlas
 from twins.raycast import render as render_slowly
 
 OBJECTS = ("pig", "sheep", "greenbot", "horse", "cat", "box", "ice")
@@ -96,18 +96,6 @@ def test_a_mirrored_map_gives_a_mirrored_picture(seed: int, elevated: bool, pitc
     # Two rays of a level view meet an edge exactly, and go by what is right of it in both pictures.
     on_an_edge = {(45, 19), (45, 44)} if pitch == LEVEL else set()
     assert set(zip(*(there != seen[:, ::-1]).any(axis=2).nonzero(), strict=True)) <= on_an_edge
-
-
-def test_a_batch_is_its_views() -> None:
-    rng = np.random.default_rng(3)
-    maps, rows, cols = zip(*(random_map(rng, bool(i % 2)) for i in range(24)), strict=True)
-    tiles, row, col = np.stack(maps), np.array(rows, np.int16), np.array(cols, np.int16)
-    heading = rng.integers(0, 4, 24).astype(np.int8)
-    pitch = rng.integers(-1, 2, 24).astype(np.int8)
-    out = np.empty((24, 64, 64, 3), np.uint8)
-    render_views(tiles, row, col, heading, pitch, build_tables(), ATLAS, out)
-    for i in range(24):
-        np.testing.assert_array_equal(out[i], view(maps[i], rows[i], cols[i], heading[i], pitch[i]))
 
 
 def test_a_wall_hides_what_is_behind_it() -> None:

@@ -16,7 +16,7 @@ Two patterns make all of them, written [verb, object, count] with v, w, u verbs 
 
 A quadruple with A == C or B == D is left out: it would say nothing, or what a pair of G_diff says.
 Read across, A : C :: B : D is the same constraint as A : B :: C : D, since both say that
-A - B - C + D is zero; the predicates accept both readings, the sets hold the one above.
+A - B - C + D is zero; only the reading above is sampled.
 """
 
 import itertools
@@ -27,13 +27,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.language.splits import groups, subtasks, vocabulary_of
-from errands.language.vocabulary import INTERACT, verb_index
+from errands.language.vocabulary import INTERACT
 
 Code = tuple[int, int, int]
-Pair = tuple[Code, Code]
 Quadruple = tuple[Code, Code, Code, Code]
-Kind = Literal["sim", "dis", "diff"]
+Relation = Literal["sim", "dis", "diff"]
 
 # Where there are counts, the share of sampled quadruples that are arithmetic. Ours: the paper's
 # examples for that scenario are all arithmetic, but the parallel ones hold there too.
@@ -61,59 +59,11 @@ class Analogies:
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"{name} must be different and at least one, not {values}")
 
-    @classmethod
-    def of(cls, world: str, scenario: str) -> "Analogies":
-        """The analogies of one of the paper's scenarios."""
-        vocabulary = vocabulary_of(world)
-        codes = [subtask.code(vocabulary) for subtask in subtasks(world, scenario, "all")]
-        verbs, objects, counts = (sorted(set(values)) for values in zip(*codes, strict=True))
-        group_of = {
-            vocabulary.object_index(name): verb_index(verb) for name, verb in groups(world).items()
-        }
-        return cls(verbs, objects, counts, group_of)
-
     @cached_property
     def codes(self) -> NDArray[np.int16]:
         """Every subtask of the space, int16[N, 3]."""
         space = itertools.product(self.verbs, self.objects, self.counts)
         return np.array(list(space), dtype=np.int16)
-
-    # Predicates
-
-    def is_similar(self, a: Code, b: Code, c: Code, d: Code) -> bool:
-        """Whether a : b :: c : d."""
-        return self._relation(a, b, c, d) == "sim" or self._relation(a, c, b, d) == "sim"
-
-    def is_dissimilar(self, a: Code, b: Code, c: Code, d: Code) -> bool:
-        """Whether a : b != c : d is known; of many quadruples neither is."""
-        return self._relation(a, b, c, d) == "dis" or self._relation(a, c, b, d) == "dis"
-
-    def is_different(self, a: Code, b: Code) -> bool:
-        return a in self and b in self and a != b
-
-    def __contains__(self, code: Code) -> bool:
-        verb, item, count = code
-        return verb in self.verbs and item in self.objects and count in self.counts
-
-    def _relation(self, a: Code, b: Code, c: Code, d: Code) -> Kind | None:
-        """What the patterns of this module say of a quadruple, read as A : B and C : D."""
-        if a == c or b == d or not (a in self and b in self and c in self and d in self):
-            return None
-        (verb_a, object_a, count_a), (verb_b, object_b, count_b) = a, b
-        (verb_c, object_c, count_c), (verb_d, object_d, count_d) = c, d
-        if verb_a != verb_b:
-            return None
-        if object_a == object_b:  # arithmetic
-            if a == b or c == d or (verb_c, object_c) != (verb_d, object_d):
-                return None
-            return "sim" if count_a - count_b == count_c - count_d else "dis"
-        if (object_a, object_b) != (object_c, object_d):
-            return None
-        if len({count_a, count_b, count_c, count_d}) > 1:
-            return None
-        if verb_c == verb_d:
-            return self._parallel(verb_a, verb_c, object_a, object_b)
-        return None if INTERACT in (verb_a, verb_c, verb_d) else "dis"
 
     def _parallel(self, v: int, w: int, x: int, y: int) -> Literal["sim", "dis"]:
         """Whether [v,X] : [v,Y] and [w,X] : [w,Y] are alike."""
@@ -121,40 +71,17 @@ class Analogies:
             return "dis"
         return "sim"
 
-    # Whole sets, in a fixed order
-
-    def enumerate_sim(self) -> Iterator[Quadruple]:
-        return self._enumerate("sim")
-
-    def enumerate_dis(self) -> Iterator[Quadruple]:
-        return self._enumerate("dis")
-
-    def enumerate_diff(self) -> Iterator[Pair]:
-        """All ordered pairs of two different subtasks."""
-        space = itertools.product(self.verbs, self.objects, self.counts)
-        return itertools.permutations(space, 2)
-
-    def _enumerate(self, kind: Literal["sim", "dis"]) -> Iterator[Quadruple]:
-        for count in self.counts:
-            yield from self._enumerate_parallel(kind, count)
-        tasks = list(itertools.product(self.verbs, self.objects))
-        for (v, x), (w, y) in itertools.product(tasks, repeat=2):
-            for a, b, c, d in self._count_rows(kind):
-                quadruple = (v, x, a), (v, x, b), (w, y, c), (w, y, d)
-                if quadruple[0] != quadruple[2] and quadruple[1] != quadruple[3]:
-                    yield quadruple
-
-    def _enumerate_parallel(self, kind: Literal["sim", "dis"], n: int) -> Iterator[Quadruple]:
+    def _parallel_quadruples(self, relation: Literal["sim", "dis"], n: int) -> Iterator[Quadruple]:
         for x, y in itertools.permutations(self.objects, 2):
             for v, w in itertools.permutations(self.verbs, 2):
-                if self._parallel(v, w, x, y) == kind:
+                if self._parallel(v, w, x, y) == relation:
                     yield (v, x, n), (v, y, n), (w, x, n), (w, y, n)
-            if kind == "dis":
+            if relation == "dis":
                 for v, w, u in itertools.permutations(self.verbs, 3):
                     if INTERACT not in (v, w, u):
                         yield (v, x, n), (v, y, n), (w, x, n), (u, y, n)
 
-    def _count_rows(self, kind: Literal["sim", "dis"]) -> list[tuple[int, int, int, int]]:
+    def _count_rows(self, relation: Literal["sim", "dis"]) -> list[tuple[int, int, int, int]]:
         """Counts (a, b, c, d) with equal differences, or with unequal ones."""
         steps = list(itertools.permutations(self.counts, 2))
         # With one task alone, rows with a == c or b == d always repeat a subtask.
@@ -162,23 +89,23 @@ class Analogies:
         return [
             (a, b, c, d)
             for (a, b), (c, d) in itertools.product(steps, repeat=2)
-            if (a - b == c - d) == (kind == "sim") and not (alone and (a == c or b == d))
+            if (a - b == c - d) == (relation == "sim") and not (alone and (a == c or b == d))
         ]
 
-    # Batches
-
-    def sample(self, kind: Kind, count: int, rng: np.random.Generator) -> NDArray[np.int16]:
+    def sample(self, relation: Relation, count: int, rng: np.random.Generator) -> NDArray[np.int16]:
         """Drawn with replacement: int16[count, 4, 3] for "sim" and "dis", [count, 2, 3] for "diff".
 
         Uniform over the set, except that where there are counts `ARITHMETIC_SHARE` is kept.
         """
-        if kind == "diff":
+        if relation == "diff":
             return self._sample_pairs(count, rng)
-        if kind not in ("sim", "dis"):
-            raise ValueError(f"unknown kind of analogy {kind!r}; expected one of sim, dis, diff")
-        parallel, count_rows = self._tables[kind]
+        if relation not in ("sim", "dis"):
+            raise ValueError(
+                f"unknown kind of analogy {relation!r}; expected one of sim, dis, diff"
+            )
+        parallel, count_rows = self._tables[relation]
         if not len(parallel) and not len(count_rows):
-            raise ValueError(f"this space of subtasks has no analogies of kind {kind!r}")
+            raise ValueError(f"this space of subtasks has no analogies of kind {relation!r}")
         share = ARITHMETIC_SHARE if len(parallel) else 1.0
         arithmetic = int(rng.binomial(count, share)) if len(count_rows) else 0
         batch = np.empty((count, 4, 3), dtype=np.int16)
@@ -194,15 +121,15 @@ class Analogies:
 
     @cached_property
     def _tables(self) -> dict[str, tuple[NDArray[np.int16], NDArray[np.int16]]]:
-        """By kind: parallel quadruples at the first count [N, 4, 3], and rows of counts [M, 4]."""
+        """Parallel quadruples at the first count [N, 4, 3], and rows of counts [M, 4]."""
         return {
-            kind: (
+            relation: (
                 np.array(
-                    list(self._enumerate_parallel(kind, self.counts[0])), dtype=np.int16
+                    list(self._parallel_quadruples(relation, self.counts[0])), dtype=np.int16
                 ).reshape(-1, 4, 3),
-                np.array(self._count_rows(kind), dtype=np.int16).reshape(-1, 4),
+                np.array(self._count_rows(relation), dtype=np.int16).reshape(-1, 4),
             )
-            for kind in ("sim", "dis")
+            for relation in ("sim", "dis")
         }
 
     def _sample_pairs(self, count: int, rng: np.random.Generator) -> NDArray[np.int16]:

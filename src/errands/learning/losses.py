@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from errands.language.analogies import Analogies, Kind
+from errands.language.analogies import Analogies, Relation
 from errands.settings import setting
 
 
@@ -90,8 +90,8 @@ class AnalogyLoss:
     def __call__(
         self, embed: Callable[[Tensor], Tensor], random: np.random.Generator, device: torch.device
     ) -> Tensor:
-        def draw(kind: Kind) -> Tensor:
-            codes = self.analogies.sample(kind, self.weights.samples, random)
+        def draw(relation: Relation) -> Tensor:
+            codes = self.analogies.sample(relation, self.weights.samples, random)
             return torch.from_numpy(codes.astype(np.int64)).to(device)
 
         terms = analogy_terms(embed, draw("sim"), draw("dis"), draw("diff"), self.weights.threshold)

@@ -13,7 +13,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
 from errands.worlds.art import PICTURE_SIZE as PICTURE
@@ -337,19 +336,3 @@ def _pack(canvas: NDArray[np.uint32], words: NDArray[np.uint32]) -> None:
         words[3 * quad] = first | second << 24
         words[3 * quad + 1] = second >> 8 | third << 16
         words[3 * quad + 2] = third >> 16 | fourth << 8
-
-
-@kernel(parallel=True)
-def render_views(
-    tiles: NDArray[np.uint8],
-    row: NDArray[np.int16],
-    col: NDArray[np.int16],
-    heading: NDArray[np.int8],
-    pitch: NDArray[np.int8],
-    tables: RayTables,
-    atlas: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-) -> None:
-    """Draw a batch of views on all threads: `render_view` for each index of the first axis."""
-    for i in prange(len(row)):
-        render_view(tiles[i], row[i], col[i], heading[i], pitch[i], tables, atlas, out[i])
