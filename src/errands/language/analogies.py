@@ -1,4 +1,4 @@
-"""The analogies between subtasks that a skill is told of: G_sim, G_dis and G_diff of the paper.
+"""The analogies between subtasks that a skill learns from: G_sim, G_dis and G_diff of the paper.
 
 They range over every subtask of a space, the unseen ones too: that is the prior knowledge which
 lets a skill generalize. A subtask is its code (verb, object, count).
@@ -14,7 +14,7 @@ Two patterns make all of them, written [verb, object, count] with v, w, u verbs 
   [v,X,a] : [v,X,b] :: [w,Y,c] : [w,Y,d] if a - b == c - d, else !=; a != b, c != d.
   Here [v,X] and [w,Y] may be the same.
 
-A quadruple with A == C or B == D is left out: it would say nothing, or what a pair of G_diff says.
+A quadruple with A == C or B == D is left out: it is trivial, or equivalent to a pair of G_diff.
 Read across, A : C :: B : D is the same constraint as A : B :: C : D, since both say that
 A - B - C + D is zero; only the reading above is sampled.
 """
@@ -34,7 +34,7 @@ Quadruple = tuple[Code, Code, Code, Code]
 Relation = Literal["sim", "dis", "diff"]
 
 # Where there are counts, the share of sampled quadruples that are arithmetic. Ours: the paper's
-# examples for that scenario are all arithmetic, but the parallel ones hold there too.
+# examples for that scenario are all arithmetic, but the parallel ones are valid there, too.
 ARITHMETIC_SHARE = 0.75
 
 
@@ -66,7 +66,7 @@ class Analogies:
         return np.array(list(space), dtype=np.int16)
 
     def _parallel(self, v: int, w: int, x: int, y: int) -> Literal["sim", "dis"]:
-        """Whether [v,X] : [v,Y] and [w,X] : [w,Y] are alike."""
+        """Whether [v,X] : [v,Y] and [w,X] : [w,Y] are similar."""
         if INTERACT in (v, w) and self.group_of[x] != self.group_of[y]:
             return "dis"
         return "sim"
@@ -93,9 +93,9 @@ class Analogies:
         ]
 
     def sample(self, relation: Relation, count: int, rng: np.random.Generator) -> NDArray[np.int16]:
-        """Drawn with replacement: int16[count, 4, 3] for "sim" and "dis", [count, 2, 3] for "diff".
+        """Samples with replacement: int16[count, 4, 3] of "sim" and "dis", [count, 2, 3] of "diff".
 
-        Uniform over the set, except that where there are counts `ARITHMETIC_SHARE` is kept.
+        Uniform over the set, except for the `ARITHMETIC_SHARE` where there are counts.
         """
         if relation == "diff":
             return self._sample_pairs(count, rng)
@@ -143,7 +143,7 @@ class Analogies:
     def _sample_arithmetic(
         self, count_rows: NDArray[np.int16], count: int, rng: np.random.Generator
     ) -> NDArray[np.int16]:
-        """Two tasks and a row of counts each, drawn again where they would repeat a subtask."""
+        """Two tasks and a row of counts each, sampled again where they would repeat a subtask."""
         tasks = self._tasks
         first, second = rng.integers(len(tasks), size=(2, count))
         rows = count_rows[rng.integers(len(count_rows), size=count)]

@@ -39,9 +39,9 @@ class InstructionError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class Instruction:
-    """A verb, an object and how often: `quantity` is a count from 1, or `ALL`.
+    """A verb, an object and a quantity: a count from 1, or `ALL`.
 
-    The same record names the subtasks of a skill, whose counts may be ones no instruction carries.
+    The same record describes the subtasks of a skill, whose counts an instruction may not have.
     """
 
     verb: str
@@ -106,7 +106,7 @@ def encode(
 
 
 def parse_instruction(text: str, vocabulary: Vocabulary) -> Instruction:
-    """The one instruction that the text says."""
+    """The one instruction of a text."""
     instructions = parse_instructions(text, vocabulary)
     if len(instructions) > 1:
         message = f"expected one instruction, but this is a list of {len(instructions)}"
@@ -185,7 +185,7 @@ class _Reader:
         self.at = 0
 
     def read(self, already: int) -> list[Instruction]:
-        """The clause's instructions, of which the text had `already` so many before it."""
+        """The clause's instructions; the text had `already` this many before it."""
         verb = self._verb()
         quantity, quantity_at = self._quantity(verb)
         name = self._object(plural=quantity != 1)
@@ -198,7 +198,7 @@ class _Reader:
         counts = [ALL] if quantity == ALL else []
         for known in carried:  # largest first: 5 becomes 3 + 2
             repeats, quantity = divmod(quantity, known)
-            # A count may ask for millions, so it is cut where the list is surely too long.
+            # A count may be in the millions, so it is cut off where the list is certainly too long.
             counts += [known] * min(repeats, MAX_INSTRUCTIONS + 1)
         if already + len(counts) > MAX_INSTRUCTIONS:
             message = f"makes the list longer than {MAX_INSTRUCTIONS} instructions"
@@ -232,7 +232,7 @@ class _Reader:
         raise self._error(0, f"{{}} is not a verb; {suggest(self._peek(), VERBS)}")
 
     def _quantity(self, verb: str) -> tuple[int, int]:
-        """The quantity, 1 if none is said, and the place of its word."""
+        """The quantity, 1 if there is none, and the place of its word."""
         self._skip(ARTICLES)
         at = self.at
         word = self._peek()
@@ -282,7 +282,7 @@ class _Reader:
             if name is not None:
                 self.at += length
                 return name
-        # Blame as many words as together come nearest to a name, the first word if in doubt.
+        # Report as many words as together come closest to a name; the first word if in doubt.
         phrases = [" ".join(rest[:length])[:40] for length in range(1, longest + 1)]
         nearest = max(phrases, key=lambda phrase: _likeness(phrase, names))
         last = self.at + phrases.index(nearest)

@@ -192,7 +192,7 @@ def subtasks(world: str, scenario: str, split: str) -> tuple[Instruction, ...]:
 
 @cache
 def instructions(world: str, split: str, with_all: bool = True) -> tuple[Instruction, ...]:
-    """Instructions that lists are drawn from; "seen" is another name for "train"."""
+    """Instructions that lists are sampled from; "seen" is another name for "train"."""
     vocabulary = vocabulary_of(world)
     _check("split", split, INSTRUCTION_SPLITS)
     return tuple(

@@ -29,7 +29,7 @@ NUMBER_WORDS = {word: number for number, word in enumerate(_COUNTING.split())}
 # Nouns of our worlds that do not change in the plural. A vocabulary adds its own in `plurals`.
 UNCHANGED_PLURALS = frozenset({"sheep", "milk", "meat", "wood", "ice"})
 
-# Words that decide how a sentence is read, so that no object's name may start with one.
+# Words that determine how a sentence is parsed, so no object's name may start with one.
 RESERVED_WORDS = frozenset(
     {*ARTICLES, *JOINING_WORDS, *NUMBER_WORDS, ALL_WORD, "of"}
     | {word for verb in VERBS for word in verb.split()}
@@ -41,7 +41,7 @@ _LARGEST_QUANTITY = 2**15 - 1  # codes are int16
 
 
 def pluralize(name: str) -> str:
-    """The plural of an English noun by the regular rules; of several words the last one changes."""
+    """The plural of an English noun by the regular rules; only its last word changes."""
     last = name.rsplit(" ", 1)[-1]
     if last in UNCHANGED_PLURALS:
         return name
@@ -161,7 +161,7 @@ class Vocabulary:
         return 1 + verb_index(verb)
 
     def quantity_token(self, quantity: int) -> int:
-        """Token id of a quantity; 1 is not said, so it gives padding."""
+        """Token id of a quantity; 1 has no word, so it gives padding."""
         if quantity == 1:
             return 0
         if quantity not in self.quantities:

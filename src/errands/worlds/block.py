@@ -1,4 +1,4 @@
-"""The block world: seen through the agent's eyes, acted on straight ahead."""
+"""The block world: seen in first person, acted on straight ahead."""
 
 from typing import NamedTuple
 
@@ -20,8 +20,8 @@ AHEAD_ROW = np.array([-1, 0, 1, 0])
 AHEAD_COLUMN = np.array([0, 1, 0, -1])
 ACTIONS = len(BlockAction)
 LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD, PICK, CHANGE, _NO_OP = map(int, BlockAction)
-LOWEST, HIGHEST = -1, 1  # pitch of the gaze
-ALL_WAYS = 4  # of moving: turn left, turn right, walk forward, walk backward
+LOWEST, HIGHEST = -1, 1  # pitch of the view
+ALL_WAYS = 4  # ways of moving: turn left, turn right, walk forward, walk backward
 FACING = 3  # the same without walking backward
 
 
@@ -94,7 +94,7 @@ def costs_to_go(
                     continue
                 r, c = AHEAD_ROW[heading], AHEAD_COLUMN[heading]
                 at_hand = tiles[row + r, column + c] == target
-                if verb == VISIT and ways == ALL_WAYS:  # one can also arrive backwards
+                if verb == VISIT and ways == ALL_WAYS:  # the agent can also arrive backwards
                     at_hand |= tiles[row - r, column - c] == target
                 if at_hand:
                     cost[row, column, heading] = 1

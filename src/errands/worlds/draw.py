@@ -1,6 +1,6 @@
 """Maps for people to look at: pixel-art pictures from above, and coloured text for a terminal.
 
-An object without a picture is drawn as a coloured tile with its initials, so any world draws.
+An object without a picture is drawn as a coloured tile with its initials: any world can be drawn.
 """
 
 import colorsys
@@ -24,9 +24,9 @@ Colour = tuple[int, int, int]
 Pixels = tuple[int, bytes]  # an RGBA picture that can be hashed: its side, and its bytes
 
 OUTLINE: Colour = (36, 32, 47)  # the outline colour of the shipped art
-BACKDROP: Colour = (28, 26, 36)  # what is between and below pictures
+BACKDROP: Colour = (28, 26, 36)  # between and below pictures
 
-# Where the pictures of what is not an object are found: the first of these names that the art has.
+# Names of the pictures of floors, wall and water: the first of each that the art contains is used.
 # The two floors are laid as a checkerboard.
 _GROUND = (("floor",), ("floor.alt", "floor"), ("wall", "wall.top", "block"), ("water",))
 
@@ -34,7 +34,7 @@ _GROUND = (("floor",), ("floor.alt", "floor"), ("wall", "wall.top", "block"), ("
 _TERMINAL_GROUND: tuple[Colour, ...] = ((46, 56, 46), (128, 132, 144), (28, 60, 110))
 _TERMINAL_AGENT: Colour = (255, 255, 255)
 
-# Letters of 3 by 5 pixels: an octal digit for each row from the top, in which 4 is the left pixel.
+# Letters of 3 by 5 pixels: an octal digit for each row from the top; its bit 4 is the left pixel.
 _LETTERS = ascii_uppercase + digits + "?"
 _LETTER_ROWS = (
     "25755656563444365556746477464434553557557222711152556554444757755655552555265644"  # A to P
@@ -56,9 +56,9 @@ def top_down(
 ) -> Picture:
     """The map from above, RGB, `cell` pixels to a cell; `highlight` lists (row, column) cells.
 
-    With a heading the agent is an arrow. An object it stands on stays in sight: below the arrow, or
-    small in the corner of the cell. What `art` lacks of floor, walls, water and agent comes from
-    the grid world's art.
+    With a heading the agent is an arrow. An object it stands on stays visible: below the arrow, or
+    small in the corner of the cell. Pictures of floor, walls, water and agent that `art` lacks are
+    taken from the grid world's art.
     """
     _check_map(tiles, [(row, col), *highlight], object_names)
     if cell < 1:
@@ -94,7 +94,7 @@ def top_down(
 
 
 def sprite_sheet(object_names: Sequence[str], art: Mapping[str, Picture]) -> Picture:
-    """All that `top_down` draws with, side by side in one RGBA picture for others to draw with.
+    """Every picture that `top_down` uses, side by side in one RGBA picture, for the web page.
 
     From the left: both floors, wall, water, the objects in their order, the agent from the side,
     the agent's arrow to the north, and the highlight.
@@ -125,7 +125,7 @@ def ansi(
     *,
     legend: bool = False,
 ) -> str:
-    """The map as text with 24-bit terminal colours: a line a row, two characters a cell.
+    """The map as text with 24-bit terminal colours: one line per row, two characters per cell.
 
     The agent is `@`, or an arrow if it has a heading; beside it is the colour of what it stands on.
     The legend, below the map, lists only what is on it.
@@ -159,7 +159,7 @@ def ansi(
 
 
 def window(length: int, current: int, rows: int) -> tuple[int, int]:
-    """Which instructions to show when only so many rows are free; one is for what is hidden."""
+    """Range of instructions to show in a number of rows; one row says how many are hidden."""
     if length <= rows:
         return 0, length
     shown = max(1, rows - 1)
@@ -168,7 +168,7 @@ def window(length: int, current: int, rows: int) -> tuple[int, int]:
 
 
 def object_codes(names: Sequence[str]) -> tuple[str, ...]:
-    """Two ASCII characters for each name, all different: its initials where they are still free."""
+    """Two ASCII characters for each name, all different: its initials if not taken yet."""
     taken: dict[str, None] = {}
     for name in names:
         taken[next(code for code in _possible_codes(name) if code not in taken)] = None
@@ -176,7 +176,7 @@ def object_codes(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def generated_picture(name: str) -> Picture:
-    """A stand-in for an object without a picture: its initials on a colour of its own."""
+    """The picture of an object without one: its initials on a colour that its name determines."""
     red, green, blue = _rgb(zlib.crc32(name.encode()) % 360 / 360, 0.55, 0.85)
     picture = np.zeros((PICTURE_SIZE, PICTURE_SIZE, 4), np.uint8)
     picture[1:-1, 1:-1] = (*OUTLINE, 255)
@@ -226,7 +226,7 @@ def _generated_pixels(name: str) -> Pixels:
 
 
 def _frozen(picture: Picture) -> Pixels:
-    """Caches go by a picture's content: a caller may load or change art whenever it likes."""
+    """Caches use a picture's content as key: callers may load or change art at any time."""
     side = picture.shape[0]
     if picture.shape != (side, side, 4) or picture.dtype != np.uint8:
         raise ValueError(f"expected a square uint8 RGBA picture, not {picture.shape}")
@@ -235,7 +235,7 @@ def _frozen(picture: Picture) -> Pixels:
 
 @lru_cache(maxsize=256)
 def _scaled(pixels: Pixels, size: int) -> Picture:
-    """The picture at size by size pixels, each of its own pixels as even as the size allows."""
+    """The picture at size by size pixels, each original pixel as even as the size allows."""
     side, data = pixels
     picture = np.frombuffer(data, np.uint8).reshape(side, side, 4)
     factor = -(-size // side)
@@ -268,7 +268,7 @@ def _paint(under: Picture, picture: Picture) -> None:
 
 
 def _initials(name: str) -> str:
-    """Two characters, the first a capital: of the first two words, or the first two of the word."""
+    """Initials of the first two words, or the first two letters of a single word; capitalised."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words: list[str] = re.findall(r"[A-Za-z0-9]+", plain) or ["??"]
     pair = words[0][0] + words[1][0] if len(words) > 1 else (words[0] * 2)[:2]
@@ -290,7 +290,7 @@ def _rgb(hue: float, saturation: float, value: float) -> Colour:
 
 
 def _distinct_colour(k: int, count: int) -> Colour:
-    """Hues evenly apart; neighbours differ in strength as well."""
+    """Evenly spaced hues; neighbours differ in saturation as well."""
     return _rgb(k / count, *((0.45, 1.0), (0.75, 0.85))[k % 2])
 
 

@@ -20,7 +20,7 @@ def walk(world: World, rules: Rules) -> None:
             walkers += world.counts[k]
     if walkers == 0:
         return
-    # Cells are collected first: an object that moved south or east must not be met again.
+    # Cells are collected first: an object that moved south or east must not be visited twice.
     cells = np.empty(walkers, np.int16)
     found = 0
     for row in range(MAP_SIZE):
@@ -40,7 +40,7 @@ def walk(world: World, rules: Rules) -> None:
         if not is_free(world, to_row, to_column):
             continue
         if to_row * MAP_SIZE + to_column == world.event_cell:
-            continue  # just vacated by the agent's deed: this one would be taken for the event's
+            continue  # just vacated by the event's object: this one would be taken for it
         world.tiles[row, column] = EMPTY
         world.tiles[to_row, to_column] = tile
         if world.event_cell == cell:

@@ -16,10 +16,10 @@ from PIL import Image, ImageDraw, ImageFont
 from errands.files import replacing
 from errands.worlds.draw import BACKDROP, Colour, Picture, window
 
-LAST_FRAME = 1000  # milliseconds that the end stays in sight before the film starts again
+LAST_FRAME = 1000  # milliseconds that the last frame is shown before the film repeats
 SHORTEST_FRAME = 20  # milliseconds; browsers slow anything shorter down to 100
-PALETTE_SIZE = 255  # of 256: one stays free for "as in the frame before", which keeps files small
-SAMPLED_FRAMES = 32  # the palette is chosen from so many frames, spread over the film
+PALETTE_SIZE = 255  # of 256: one is reserved for "unchanged", which keeps files small
+SAMPLED_FRAMES = 32  # number of frames, spread over the film, that the palette is chosen from
 
 TEXT: Colour = (172, 170, 184)
 MARKED_TEXT: Colour = (255, 221, 85)
@@ -29,15 +29,15 @@ LINE_HEIGHT = 18
 MARGIN = 8
 INDENT = 12  # room for the mark to the left of a line
 LINES_BEFORE_COLUMNS = 5  # longer captions are set in columns, where the picture is wide enough
-MOST_ROWS = 9  # of what does not fit, only the lines around the marked one are shown
+MOST_ROWS = 9  # if there are more, only the lines around the marked one are shown
 
 
 def caption(frame: Picture, lines: Sequence[str], *, marked: int | None = None) -> Picture:
     """The frame with lines of text below it, the marked one bright with an arrow before it.
 
-    Of a long list there are those around the marked one, and a line that says which they are; past
-    its end, `marked` shows the last ones. The strip is as high whichever is marked, so the frames
-    of a film stay one size.
+    A long list is reduced to the lines around the marked one, and a line that gives their range; a
+    `marked` beyond the end shows the last ones. The strip has the same height whichever line is
+    marked, so all frames of a film have one size.
     """
     if not lines:
         return frame
@@ -67,10 +67,10 @@ def caption(frame: Picture, lines: Sequence[str], *, marked: int | None = None) 
 
 
 def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float = 8) -> None:
-    """Write an endless GIF. All frames share a palette, so that nothing flickers.
+    """Write a GIF that repeats. All frames share one palette, which prevents flicker.
 
-    The file appears under its name only when it is complete; after a failure an older one is still
-    there. Equal frames in a row are stored as one that is shown for longer.
+    The file appears under its name only when it is complete; after a failure an older file is
+    unchanged. Consecutive equal frames are stored as one that is shown for longer.
     """
     pictures, path = _checked(frames, path, fps)
     images = _with_shared_palette(pictures)
@@ -83,7 +83,7 @@ def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
             append_images=images[1:],
             duration=durations,
             loop=0,
-            optimize=True,  # leaves out what did not change since the frame before
+            optimize=True,  # stores only what changed since the previous frame
         )
 
 
@@ -93,13 +93,13 @@ def mp4_encoder() -> str | None:
 
 
 def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float = 8) -> None:
-    """Write a film that ends, with ffmpeg. Appears complete or not at all, like a GIF."""
+    """Write a film that does not repeat, with ffmpeg. Like a GIF, it appears only when complete."""
     encoder = mp4_encoder()
     if encoder is None:
         raise ValueError("an MP4 needs ffmpeg, which is not installed; save a GIF instead")
     pictures, path = _checked(frames, path, fps)
     height, width, _ = pictures[0].shape
-    # Players want even sides, and colours in the one format that all of them know.
+    # Players need even sizes, and colours in the one format that all of them support.
     shape = "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p"
     command = [encoder, "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width}x{height}", "-framerate", str(fps), "-i", "-", "-vf", shape]
@@ -109,7 +109,7 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
         pipe = subprocess.PIPE
         with subprocess.Popen([*command, str(unfinished)], stdin=pipe, stderr=pipe) as running:
             assert running.stdin is not None
-            with contextlib.suppress(BrokenPipeError):  # it gave up, and says below why
+            with contextlib.suppress(BrokenPipeError):  # it stopped; the reason is reported below
                 for frame in (*pictures, *held):
                     running.stdin.write(frame.tobytes())
             _, said = running.communicate()
@@ -121,7 +121,7 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
 def _checked(
     frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
 ) -> tuple[list[Picture], Path]:
-    """Frames that make a film, and where it goes."""
+    """Checked frames of a film, and its checked path."""
     pictures = [np.ascontiguousarray(frame) for frame in frames]
     if not pictures:
         raise ValueError("a film needs at least one frame")
@@ -167,9 +167,9 @@ def _adaptive_palette(frames: Sequence[Picture]) -> NDArray[np.int64]:
     sample = np.linspace(0, len(frames) - 1, min(len(frames), SAMPLED_FRAMES)).astype(int)
     packed, counts = np.unique([_packed(frames[i]) for i in sample], return_counts=True)
     colours = _unpacked(packed[np.argsort(-counts, kind="stable")])  # (colours, 3), commonest first
-    if len(colours) <= PALETTE_SIZE:  # only frames left out have more
+    if len(colours) <= PALETTE_SIZE:  # only frames that were not sampled have more
         return colours
-    # Pixel art has few colours and many pixels of each: they stay exact. Shades share the rest.
+    # Pixel art has few colours with many pixels each: these stay exact. Shades share the rest.
     exact, others = np.split(colours, [PALETTE_SIZE // 2])
     image = Image.fromarray(others[None].astype(np.uint8))
     quantized = image.quantize(PALETTE_SIZE - len(exact), Image.Quantize.MEDIANCUT, kmeans=1)

@@ -1,4 +1,4 @@
-"""When an instruction is done: the task's side of a step, shared by both worlds.
+"""When an instruction is done: the task's part of a step, shared by all kinds of world.
 
 A deed is one achievement of the agent in one step: it arrived on an object's cell (visit), or it
 picked up or transformed an object. An instruction with quantity q is done after q fitting deeds;
@@ -30,8 +30,8 @@ def resolved_verb(verb: int, target: int, rules: Rules) -> int:
 def reach(world: World, goals: Goals, index: int) -> None:
     """Begin the instruction at `index`: targets the map could not offer before appear now.
 
-    After "all" of the same they appear a step later, so that for one step none is to be seen: who
-    has picked up all eggs could not tell a new one from one that is left.
+    After "all" of the same object they appear one step later, so that none is visible for one step:
+    an agent that has picked up all eggs could not tell a new egg from one that is left.
     """
     world.progress, world.achieved = index, 0
     if index == world.length:
@@ -43,7 +43,7 @@ def reach(world: World, goals: Goals, index: int) -> None:
 
 @kernel()
 def bring_supply(world: World, goals: Goals) -> None:
-    """Place what the current instruction is still owed, as far as there is room."""
+    """Place targets that the current instruction still lacks, as far as there is room."""
     index = world.progress
     while goals[index, SUPPLY] > 0 and place_target(world, goals, goals[index, TARGET]):
         goals[index, SUPPLY] -= 1
@@ -61,9 +61,10 @@ def place_target(world: World, goals: Goals, target: int) -> bool:
 
 @kernel()
 def make_room(world: World, goals: Goals, target: int) -> bool:
-    """On a full map, take away another object: what transforming leaves behind can fill a map.
+    """On a full map, remove another object: the products of transforming can fill a map.
 
-    It is the one that the list needs last, if at all; the instruction that needs it is owed it.
+    It is the object that the list needs last, or not at all; the instruction that needs it gets one
+    later.
     """
     chosen, latest = NOTHING, NOTHING
     for cell in range(MAP_SIZE * MAP_SIZE):

@@ -12,9 +12,9 @@ from errands.worlds.spec import FIRST_OBJECT, MAP_SIZE, WALL, WATER, Rules
 from errands.worlds.state import World
 from errands.worlds.step import act_on, forget_deed, move_to
 
-AGENT_PLANE = 0  # the planes are the tile codes, with the agent in the place of EMPTY
+AGENT_PLANE = 0  # the planes are the tile codes, with the agent instead of EMPTY
 ACTIONS = len(GridAction)
-MOVE, PICK, CHANGE = (  # first action of each kind, as plain integers for the kernels
+MOVE, PICK, CHANGE = (  # first action of each sort, as plain integers for the kernels
     int(GridAction.MOVE_NORTH),
     int(GridAction.PICK_UP_NORTH),
     int(GridAction.TRANSFORM_NORTH),
@@ -38,7 +38,7 @@ def act(world: World, action: int, rules: Rules) -> None:
 
 @kernel()
 def observe(world: World, tables: tuple[()], out: NDArray[np.uint8]) -> None:
-    """Write the planes of what is where."""
+    """Write the planes: what is on each cell."""
     out[:] = 0
     for row in range(MAP_SIZE):
         for column in range(MAP_SIZE):
@@ -58,7 +58,7 @@ def entry_cost(tile: int, water_cost: int) -> int:
 def costs_to_go(
     tiles: NDArray[np.uint8], verb: int, target: int, water_cost: int, cost: NDArray[np.int32]
 ) -> None:
-    """Fill cost[row, column] for an agent standing there, by sweeps until nothing changes."""
+    """Fill cost[row, column] for an agent that stands there, by sweeps until nothing changes."""
     for row in range(MAP_SIZE):
         for column in range(MAP_SIZE):
             cost[row, column] = UNREACHABLE

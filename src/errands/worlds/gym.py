@@ -1,8 +1,8 @@
-"""The worlds at home in Gymnasium: `gymnasium.make` and `gymnasium.make_vec`.
+"""The worlds as Gymnasium environments: `gymnasium.make` and `gymnasium.make_vec`.
 
 Observations are dictionaries: `image`, and `task` (verb, object, quantity) for a skill, or `tokens`
-and `mask` for a list. Neither observations nor infos tell how far the list is done before the
-episode has ended; `privileged_worlds` is there for planners and teachers.
+and `mask` for a list. Neither observations nor infos reveal the progress through the list before
+the episode has ended; `privileged_worlds` is for planners and teachers.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def instruction_worlds(
     step_limit: int | None = None,
     spec: WorldSpec | None = None,
 ) -> Worlds:
-    """Worlds that ask for a list: drawn from a split, or the one that `instructions` spells out."""
+    """Worlds that ask for a list: sampled from a split, or the one given as `instructions`."""
     spec = spec or world_spec(world)
     setting: Setting = spec.forgiving if forgiving else spec.lists
     if instructions is not None:
@@ -73,7 +73,7 @@ def instruction_worlds(
 
 
 def observation_space(worlds: Worlds, *, skill: bool) -> gymnasium.spaces.Dict:
-    """What an agent gets to see of one world."""
+    """What an agent observes of one world."""
     spec = worlds.spec
     image = gymnasium.spaces.Box(0, worlds.kind.brightest, spec.image_shape, np.uint8)
     if skill:
@@ -88,7 +88,7 @@ def observation_space(worlds: Worlds, *, skill: bool) -> gymnasium.spaces.Dict:
 
 
 def observations(worlds: Worlds, *, skill: bool) -> Observation:
-    """What the agents of a batch see now, in arrays of their own."""
+    """What the agents of a batch observe now, as copies."""
     if skill:
         return {"image": worlds.images.copy(), "task": worlds.subtasks.astype(np.int64)}
     return {
@@ -106,7 +106,7 @@ def listed(worlds: Worlds, i: int = 0) -> list[Instruction]:
 
 
 def render(worlds: Worlds, i: int, mode: str) -> NDArray[np.uint8] | str:
-    """World i for people: from above, and through the agent's eyes as well if it has its own."""
+    """World i for people: from above, and the agent's own view beside it if it has one."""
     spec, world = worlds.spec, worlds.privileged[i]
     heading = int(world["heading"]) if worlds.kind.first_person else None
     where = world["tiles"], int(world["row"]), int(world["column"]), spec.objects
@@ -124,9 +124,9 @@ def checked_render_mode(mode: str | None) -> str | None:
 
 
 def end_of_episode(ended: EpisodeStatistics, k: int) -> Info:
-    """What the info of an episode's last step says.
+    """The info of an episode's last step.
 
-    The key "episode" is left to Gymnasium's own RecordEpisodeStatistics, which insists on it.
+    The key "episode" is reserved for Gymnasium's own RecordEpisodeStatistics, which requires it.
     """
     return {
         "reward": float(ended.reward[k]),
@@ -185,7 +185,7 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
 
 
 class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
-    """A batch of worlds in one process; an episode's last step already shows the next one."""
+    """A batch of worlds in one process; after an episode's last step it observes the next one."""
 
     metadata = METADATA | {"autoreset_mode": AutoresetMode.SAME_STEP}
 
@@ -207,7 +207,7 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, Info]:
         mask = (options or {}).get("reset_mask")
-        if not self._begun:  # no world has an episode yet that a mask could spare
+        if not self._begun:  # no world has an episode yet that a mask could leave alone
             mask = None
             self._worlds.seed(int(self.np_random.integers(2**62)))
         if seed is not None:

@@ -1,10 +1,10 @@
-"""How the worlds' hot loops are compiled: Numba, cached on disk, released from the GIL.
+"""How the worlds' inner loops are compiled: by Numba, cached on disk, without the GIL.
 
-Numba's own cache only looks at the file a function stands in, not at the files of the functions
-that it calls. A changed rule could so leave an old step in the cache. Here the cache folder is
-named after the content of every file that kernels depend on, so a change in one compiles all anew.
-Nor does it look at how a function is compiled: what is parallel has a folder of its own, so that
-the same function can be compiled for one core and for all.
+Numba's own cache considers only the file that a function is in, not the files of the functions
+that it calls, so after a change of a rule it could return an outdated step. Here the name of the
+cache folder depends on the content of every file that kernels use: a change in one of them
+recompiles all. Nor does the cache consider compiler options: parallel kernels have a separate
+folder, so that the same function can be compiled for one core and for all.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-# Modules that no kernel depends on: what changes there compiles nothing anew.
+# Modules that no kernel depends on: a change in them recompiles nothing.
 WITHOUT_KERNELS = {"__init__", "art", "draw", "film", "gym", "kinds", "registration", "tasks"}
-CONSTANTS = "language/vocabulary.py"  # kernels have its codes of verbs and quantities compiled in
+CONSTANTS = "language/vocabulary.py"  # its codes of verbs and quantities are compiled in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -42,8 +42,8 @@ def kernel(*, parallel: bool = False) -> Callable[[Function], Function]:
     """Compile a function on first use; `parallel` lets `numba.prange` use every core."""
 
     def compile_lazily(function: Function) -> Function:
-        # The folder is read when a function is decorated; other users of Numba in the same
-        # process keep their own.
+        # Numba reads the folder when a function is decorated; other users of Numba in the same
+        # process keep theirs.
         settings: Any = numba.config
         folder = os.path.join(_CACHE_FOLDER, "parallel") if parallel else _CACHE_FOLDER
         previous, settings.CACHE_DIR = settings.CACHE_DIR, folder
@@ -56,12 +56,11 @@ def kernel(*, parallel: bool = False) -> Callable[[Function], Function]:
 
 
 def specialised(function: Function, *, parallel: bool = False, **parts: Any) -> Function:
-    """Compile a function with kernels of one's choice in place of some that it calls by name.
+    """Compile a function with given kernels in place of some that it calls by name.
 
-    So all kinds of world share one step, and each has it compiled around its own `act`. A kernel
-    that is passed as an argument instead would be called through a pointer, and Numba could not
-    keep the result in its cache. What is kept there goes by the function's name, so the name says
-    which parts were put in.
+    This lets all kinds of world share one step, each compiled with its own `act`. A kernel that is
+    passed as an argument instead is called through a pointer, and the result cannot be cached. The
+    cache uses the function's name as key, so the name is made to depend on the parts.
     """
     plain = cast(FunctionType, function)
     filled = FunctionType(plain.__code__, {**plain.__globals__, **parts}, plain.__name__)
@@ -75,10 +74,10 @@ def specialised(function: Function, *, parallel: bool = False, **parts: Any) -> 
 
 
 def bound_to(function: Callable[..., Any], *arguments: object) -> Callable[..., Any]:
-    """The machine code of a kernel for arguments of these types: no other may be handed to it.
+    """The machine code of a kernel for arguments of these types; others must not be passed to it.
 
-    A kernel looks at the types of all its arguments at every call. Where there are a dozen arrays
-    that never change, that takes as long as to step a dozen worlds.
+    A kernel inspects the types of all its arguments at every call. With a dozen arrays that never
+    change, this takes as long as stepping a dozen worlds.
     """
     compiled: Callable[..., Any] = cast(Any, function).compile(tuple(map(numba.typeof, arguments)))
     return compiled

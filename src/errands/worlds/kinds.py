@@ -23,17 +23,17 @@ VIEW_SIZE = 64  # pixels a side of the block world's view [C]
 class Kind:
     """Everything that differs between kinds of world, for agents, kernels and people."""
 
-    sight: str  # how people are told what is seen
+    sight: str  # how the world is seen, in help texts
     actions: type[IntEnum]
-    idle: IntEnum  # the action that does nothing
+    idle: IntEnum  # the action without effect
     eyes: str  # which of an agent's eyes read the observations
     image_shape: Callable[[int, int], tuple[int, ...]]  # of one observation: kinds of object, cells
     brightest: int  # the largest number in an observation
-    first_person: bool  # whether the agent has a heading, and a view that is shown beside the map
-    art: str  # pixel art of worlds that bring none
+    first_person: bool  # the agent has a heading, and a view that is shown beside the map
+    art: str  # pixel art for worlds without their own
     keys: Mapping[str, str]  # names of actions by key; "p up" is p, then up
-    buttons: Mapping[str, str]  # the first keys of these, and what the page writes on them
-    help: str  # the keys in a line
+    buttons: Mapping[str, str]  # labels, on the page, of the keys that come first
+    help: str  # the keys explained in one line
     load_mechanics: Callable[[], "Mechanics"]
 
     @cached_property

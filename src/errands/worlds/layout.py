@@ -1,13 +1,13 @@
-"""How an episode begins: terrain, a task, an agent, and objects such that the task can be done.
+"""How an episode begins: terrain, a task, an agent, and objects such that the task is solvable.
 
 Every episode is solvable by construction:
-1. Open cells the agent could not reach are filled with wall, so all that is open is connected
+1. Open cells that the agent could not reach are filled with walls, so all open cells are connected
    without crossing water.
-2. The list is played through on paper. Where an instruction would find too few targets, they are
-   put on the map from the start, as long as a quarter of the open cells stays empty and no earlier
-   instruction takes *all* of that object. What cannot be there from the start is the instruction's
-   supply: it appears when the list reaches that instruction (after "all" of the same, a step
-   later), on a full map in the place of something that is needed later or not at all.
+2. The list is simulated in advance. Where an instruction would find too few targets, they are
+   placed on the map from the start, as long as a quarter of the open cells stays empty and no
+   earlier instruction takes *all* of that object. Targets that cannot be there from the start are
+   the instruction's supply: they appear when the list reaches that instruction (after "all" of the
+   same object, one step later), on a full map in place of something that is needed later or never.
 Nothing else is replaced: an agent that wastes what a later instruction needs has failed, unless
 the setting is forgiving.
 """
@@ -47,15 +47,15 @@ from errands.worlds.state import (
 )
 from errands.worlds.tasks import TaskSource
 
-FEWEST_OPEN_CELLS = 9  # a map with less room than this is drawn again, then left without walls
+FEWEST_OPEN_CELLS = 9  # a map with fewer is sampled again, at last without walls
 MOST_DRAWS = 20
 
 
 class Ranges:
-    """A setting as the kernels read it: one record."""
+    """A setting as a record for the kernels."""
 
     scattered: Annotated[NDArray[np.int16], "i2", MOST_OBJECTS]
-    kinds: Annotated[int, "i2"]  # how many of `scattered` count
+    kinds: Annotated[int, "i2"]  # number of entries of `scattered` that are used
     fewest_objects: Annotated[float, "f8"]
     most_objects: Annotated[float, "f8"]
     fewest_walls: Annotated[float, "f8"]
@@ -85,9 +85,9 @@ def compile_setting(setting: Setting, objects: tuple[str, ...]) -> Records:
 class Tasks:
     """How an episode's list of instructions is taken from the pool: one record."""
 
-    shortest: Annotated[int, "i4"]  # list length is drawn from shortest..longest
+    shortest: Annotated[int, "i4"]  # the length of a list is sampled from shortest..longest
     longest: Annotated[int, "i4"]
-    in_order: Annotated[bool, "?"]  # the list is the pool itself, not a draw from it
+    in_order: Annotated[bool, "?"]  # the list is the pool itself, not a sample from it
     step_limit: Annotated[int, "i4"]
 
 
@@ -103,7 +103,7 @@ def compile_tasks(tasks: TaskSource) -> Records:
 
 
 def compile_pool(pool: tuple[Instruction, ...], words: Vocabulary) -> Pool:
-    """What the worlds check and what is said; counted subtasks cannot be said."""
+    """Codes that the worlds check, and tokens; counted subtasks have no tokens."""
     spoken = all(words.carries(item.verb, item.quantity) for item in pool)
     silent = 0, 0, 0
     rows = [(*item.code(words), *(item.tokens(words) if spoken else silent)) for item in pool]
@@ -121,7 +121,7 @@ def begin_world(
     tokens: NDArray[np.int64],
     mask: NDArray[np.bool_],
 ) -> None:
-    """Begin a new episode and say its list."""
+    """Begin a new episode and write the tokens of its list."""
     world.counts[:] = 0
     open_cells = draw_terrain(world, ranges)
     draw_list(world, goals, tasks, pool, tokens, mask)
@@ -214,9 +214,9 @@ def draw_list(
     tokens: NDArray[np.int64],
     mask: NDArray[np.bool_],
 ) -> None:
-    """Draw the episode's instructions from the pool, and say them: three tokens each.
+    """Sample the episode's instructions from the pool, and write their tokens, three each.
 
-    After the last one, and where there are no words, tokens are zero and the mask is false.
+    After the last one, and for instructions without tokens, tokens are zero and the mask is false.
     """
     length = tasks.shortest + below(world, tasks.longest - tasks.shortest + 1)
     world.length = length
@@ -247,7 +247,7 @@ def draw_agent(world: World, open_cells: int) -> None:
 
 @kernel()
 def scatter(world: World, ranges: Ranges, room: int, open_cells: int) -> None:
-    """Put objects anywhere, needed or not."""
+    """Place objects on random cells, whether the list needs them or not."""
     if ranges.kinds == 0:
         return
     span = ranges.most_objects - ranges.fewest_objects
@@ -260,8 +260,8 @@ def scatter(world: World, ranges: Ranges, room: int, open_cells: int) -> None:
 
 @kernel()
 def provide(world: World, goals: Goals, rules: Rules, room: int) -> None:
-    """Play the list through on paper and provide every target that would be missing."""
-    stock = world.counts.copy()  # what there would be when the list gets there
+    """Simulate the list and provide every target that would be missing."""
+    stock = world.counts.copy()  # number of each object when the list gets there
     cleared = np.zeros(MOST_OBJECTS, np.bool_)  # some earlier instruction takes all of them
     placed = stock.sum()
     for k in range(world.length):

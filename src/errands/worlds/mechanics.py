@@ -76,8 +76,8 @@ def step_all(
 ) -> bool:
     """Take every world through its actions (steps, worlds), and observe it after each.
 
-    With `renew`, where an episode has ended, the next step begins another. An invalid action, none
-    of the `choices`, leaves every world unchanged, and the answer is false.
+    With `renew`, the step after an episode's last one begins another episode. An invalid action
+    (not below `choices`) leaves every world unchanged, and false is returned.
     """
     if not are_within(actions, choices):
         return False
@@ -111,7 +111,7 @@ class Mechanics:
     plan: Kernel
     tables: Callable[[WorldSpec], Tables] = no_tables  # what `observe` needs besides the world
     teacher: Callable[["Worlds"], planner.Teacher] = planner.ExactTeacher  # of skills
-    few: int = 0  # up to this many worlds are stepped on one core: waking the others takes longer
+    few: int = 0  # up to this many worlds use one core: waking the others takes longer
 
     @cached_property
     def begin_all(self) -> Kernel:

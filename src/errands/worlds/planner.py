@@ -1,9 +1,9 @@
-"""Exact teachers and hand-made policies. They see the whole state; agents never do.
+"""Exact teachers and hand-made policies. They see the whole state, agents never do.
 
 Each kind of world has its own `plan`. It finds, for every pose of the agent, the least cost until a
 subtask's next deed, in units of one step's penalty; an action is optimal when its cost plus the
-cost to go of where it leads is least. Things that walk count where they stand now, and a counted
-subtask goes for the nearest target each time.
+cost to go of where it leads is least. Moving objects are assumed to stay where they are, and a
+counted subtask goes for the nearest target each time.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 UNREACHABLE = np.int32(1 << 20)
 NEAR_OPTIMAL, SHORTEST_PATH = "near-optimal", "shortest-path"
-PLANNERS = (NEAR_OPTIMAL, SHORTEST_PATH)  # in the order in which they are offered
+PLANNERS = (NEAR_OPTIMAL, SHORTEST_PATH)  # in the order of help texts
 
 
 class Plan(NamedTuple):
-    """What a teacher says of a batch of worlds."""
+    """A teacher's answer for a batch of worlds."""
 
     optimal: NDArray[np.bool_]  # (worlds, actions) every action that is as good as any
     cost: NDArray[np.int32]  # (worlds,) least cost to the subtask's next deed
@@ -50,7 +50,7 @@ class Teacher(Protocol):
 
 @kernel()
 def mark_least(of_action: NDArray[np.int32], optimal: NDArray[np.bool_]) -> int:
-    """Mark the actions of least cost; none when the target cannot be had."""
+    """Mark the actions of least cost; none when the target is unreachable."""
     least = of_action.min()
     for action in range(of_action.size):
         optimal[action] = of_action[action] == least and least < UNREACHABLE
@@ -79,7 +79,7 @@ def plan_subtasks(
 
 @kernel()
 def asked_for(world: World, goals: Goals, kind: int) -> bool:
-    """Whether what is left of a list names a kind of object."""
+    """Whether the rest of a list names a kind of object."""
     return bool((goals[world.progress : world.length, TARGET] == kind).any())
 
 
@@ -92,9 +92,9 @@ def plan_lists(
     optimal: NDArray[np.bool_],
     cost: NDArray[np.int32],
 ) -> None:
-    """Every world's next step through its list; an event `close` by comes first.
+    """Every world's next step through its list; an event within `close` steps comes first.
 
-    Not so while the list asks for the event's object: a detour could transform a target of it.
+    Except while the list asks for the event's object: the detour could transform a target.
     """
     for i in numba.prange(cost.size):
         world = worlds[i]
@@ -158,6 +158,6 @@ class ExactTeacher:
 
 
 def first_optimal(plan: Plan) -> NDArray[np.intp]:
-    """One action a world: the first optimal one, 0 when nothing can be done."""
+    """One action per world: the first optimal one, or 0 when there is none."""
     chosen: NDArray[np.intp] = plan.optimal.argmax(axis=1)
     return chosen

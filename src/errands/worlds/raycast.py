@@ -3,8 +3,8 @@
 The eye is always above a cell's centre, at one of two heights, with one of three pitches. So the
 pixels that a cube or a wall would cover, and the texels of its picture there, are the same every
 time: the tables hold them for every cell around the eye, and a frame only copies, from far to near,
-what the map contains. All of it, textures and light included, is told in the viewer's frame
-(forward, right): a picture depends on what surrounds the eye, never on which way is north.
+what the map contains. Everything, textures and light included, is expressed in the viewer's frame
+(forward, right): a picture depends on what surrounds the eye, never on where north is.
 """
 
 import math
@@ -20,7 +20,7 @@ from errands.worlds.draw import generated_picture
 from errands.worlds.kernel import kernel
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, WALL, WATER
 
-# From the spec: Minecraft's camera. The picture is square: the field of view is both ways.
+# From the spec: Minecraft's camera. Pictures are square: the field of view is 70 degrees both ways.
 FIELD_OF_VIEW = math.radians(70)
 EYE_HEIGHT = 1.62  # blocks above the feet
 PITCH_STEP = math.radians(45)  # from the paper
@@ -35,7 +35,7 @@ FACE_TEXELS = 340
 SKY_SHADES = 256  # the ground has only a top face: the sky is kept in the place of its front
 SKY_HORIZON, SKY_ZENITH = (186, 212, 240), (52, 100, 190)
 
-# What a ray can meet in a cell. An object is a wall of height 1 with a top; water is a floor.
+# What a ray can hit in a cell. An object is a wall of height 1 with a top; water is a floor.
 WALL_FRONT, WALL_SIDE, OBJECT_FRONT, OBJECT_SIDE, OBJECT_TOP, FLOOR = SURFACES = range(6)
 
 
@@ -52,8 +52,8 @@ class RayTables(NamedTuple):
     texels: NDArray[np.uint16]
 
 
-# What is noted of one view: by surface, how many spans and texels so far, and the last pixel; and
-# the spans and texels themselves.
+# What is recorded of one view: for each surface the number of spans and texels so far and the last
+# pixel, then the spans and texels themselves.
 Notes = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint16]]
 
 
@@ -84,10 +84,10 @@ def _trace_views(
     spans: NDArray[np.uint32],
     texels: NDArray[np.uint16],
 ) -> None:
-    """Follow every ray through every plane between cells, and note what it would meet there."""
+    """Follow every ray through every plane between cells, and record what it would hit there."""
     reach = cursors.shape[2]
     pixel_width = 2 * math.tan(FIELD_OF_VIEW / 2) / size
-    previous = np.empty(cursors.shape[2:5], np.int64)  # last pixel noted for a surface
+    previous = np.empty(cursors.shape[2:5], np.int64)  # last pixel recorded for a surface
     for elevated in range(2):
         eye = EYE_HEIGHT + elevated
         for pitch in range(3):
@@ -178,8 +178,8 @@ def texture_atlas(
 ) -> NDArray[np.uint8]:
     """Textures by tile code, [3 + objects, 3 faces of 340 texels, RGB and a spare byte], lit.
 
-    Wants `floor`, `wall` and `water`, and for objects `<name>.side` and `<name>.top`, or `<name>`
-    for both; what is missing is made from its name.
+    Uses `floor`, `wall` and `water`, and for objects `<name>.side` and `<name>.top`, or `<name>`
+    for both; a missing picture is generated from its name.
     """
     kinds = ["floor", "wall", "water", *object_names]
     atlas = np.zeros((len(kinds), 3 * FACE_TEXELS, 4), np.uint8)
@@ -195,7 +195,7 @@ def texture_atlas(
 
 
 def _halvings(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """A picture and what is left of it at half the size, a quarter and an eighth: [340, 3]."""
+    """A picture at full size, a half, a quarter and an eighth: [340, 3]."""
     level = picture.astype(np.float64)
     levels = [level.reshape(-1, 3)]
     for _ in LEVEL_STARTS[1:]:
@@ -206,14 +206,14 @@ def _halvings(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def _picture(pictures: Mapping[str, NDArray[np.uint8]], name: str, part: str) -> NDArray[np.uint8]:
-    """One face of a thing, RGB: from its own picture, or a stand-in that its name decides."""
+    """One face of an object, RGB: its own picture, or one generated from its name."""
     picture = pictures.get(f"{name}.{part}", pictures.get(name))
     if picture is None:
         picture = generated_picture(name)
     if picture.shape != (PICTURE, PICTURE, 4):
         raise ValueError(f"the picture of {name} must be 16 by 16 RGBA, not {picture.shape}")
     solid = picture[..., 3] > 0
-    # A cube has no holes: what is transparent takes the mean colour of the rest.
+    # A cube has no holes: transparent pixels get the mean colour of the others.
     mean = picture[solid][:, :3].mean(axis=0) if solid.any() else np.zeros(3)
     return np.where(solid[..., None], picture[..., :3], mean.astype(np.uint8))
 

@@ -24,5 +24,5 @@ def record_dtype(declared: type) -> np.dtype[np.void]:
 
 
 def new_records(declared: type, count: int) -> Records:
-    """So many records of zeros. A single one is passed to parallel kernels as an array, too."""
+    """A number of records of zeros. Parallel kernels take even a single one as an array."""
     return np.zeros(count, record_dtype(declared))

@@ -1,4 +1,4 @@
-"""The Gymnasium ids. Kept apart so that `import errands` stays quick: worlds load when made."""
+"""The Gymnasium ids. A separate module keeps `import errands` fast: worlds are loaded when made."""
 
 import gymnasium
 

@@ -1,4 +1,4 @@
-"""Random views of the block world, and what each of them shows: lessons for eyes.
+"""Random views of the block world, with labels of what each shows: training data for eyes.
 
 A view comes with a label for every cell around the agent: what stands there, or that it is hidden.
 Labels are privileged. They train a recogniser, which at run time sees pictures alone.
@@ -28,9 +28,9 @@ from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, WALL, WorldSpec
 SMALLEST = 7  # cells a side of the smallest map, border included: as in training
 MOST_WALLS, MOST_OBJECTS = 0.1, 0.8  # shares of cells, the most of any setting
 WITHOUT_OBJECTS = 0.2  # share of maps with none, where only walls are to be seen
-ELEVATED = 0.2  # share of views from on top of an object, beside those that happen to be
-DOWNWARD, LEVEL = 0.8, 0.15  # share of gazes; the rest look up
-# A label needs enough pixels to be learned from: fewer than these are neither shown nor hidden.
+ELEVATED = 0.2  # share of views from on top of an object, in addition to those by chance
+DOWNWARD, LEVEL = 0.8, 0.15  # shares of pitches; the rest look up
+# A label needs enough pixels to be learnable: with fewer, a cell is neither shown nor hidden.
 FEWEST_PIXELS = 5
 UNCLEAR, HIDDEN, NOTHING_THERE = -100, 0, 1  # labels; walls and objects follow as tile codes + 1
 
@@ -73,7 +73,7 @@ def count_pixels(
 ) -> None:
     """For each cell in view (ahead, aside), how many pixels show it, and the tile on it.
 
-    The painter's algorithm, as pictures are made, with the cell in the place of its colours.
+    The painter's algorithm, as for pictures, with cells instead of colours.
     """
     ahead, aside = shows.shape
     reach = starts.shape[0]
@@ -154,7 +154,7 @@ def make_views(
 
 
 class Scenes:
-    """Views of a world's objects, as many as one likes."""
+    """An unlimited source of views of a world's objects."""
 
     def __init__(self, spec: WorldSpec, ahead: int, aside: int) -> None:
         self._kinds = len(spec.objects)

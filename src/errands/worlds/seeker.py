@@ -1,10 +1,10 @@
-"""A teacher for the block world that knows of no target that its agent could not have seen.
+"""A teacher for the block world that only knows targets which its agent could have seen.
 
-The exact planner walks to targets that are still out of sight, which nobody can learn to imitate
-from pictures. The seeker turns until a target has come into view, goes to the nearest cell that it
-has not seen when turning shows nothing new, and plans exactly once it has seen a target. And it
-shows its agent what it does: it looks down, where a level gaze misses the cell ahead of who stands
-on a cube, and it never walks backward.
+The exact planner walks to targets that are still out of sight, which no agent can learn to imitate
+from pictures. The seeker turns until a target comes into view, goes to the nearest cell that it has
+not seen when turning shows nothing new, and plans exactly once it has seen a target. It also makes
+its actions visible to the agent: it looks down, because from on top of a cube a level view misses
+the cell ahead, and it never walks backward.
 """
 
 import math
@@ -29,15 +29,15 @@ from errands.worlds.state import World
 if TYPE_CHECKING:
     from errands.worlds.vector import Worlds
 
-HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the gaze
-AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # in that distance
-TOP, MIDDLE = 0.9, 0.5  # where it looks at a cube: how high above the ground
-LINE_STEP = 0.2  # of a line of sight, in cells
+HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the line of sight
+AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # of that distance
+TOP, MIDDLE = 0.9, 0.5  # the points of a cube that are tested: height above the ground
+LINE_STEP = 0.2  # step along a line of sight, in cells
 
 
 @kernel()
 def is_in_picture(eye: float, ahead: int, aside: int, height: float) -> bool:
-    """Whether a gaze down from so high shows a point so far ahead and aside, and so high."""
+    """Whether a downward view from height `eye` contains a point at that place and height."""
     below = eye - height
     away = ahead * AHEAD_SHARE + below * BELOW_SHARE
     above = ahead * BELOW_SHARE - below * AHEAD_SHARE
@@ -46,7 +46,7 @@ def is_in_picture(eye: float, ahead: int, aside: int, height: float) -> bool:
 
 @kernel()
 def is_visible(world: World, heading: int, row: int, column: int) -> bool:
-    """Whether a gaze down shows a cube on that cell: its top or its middle, with a free line."""
+    """Whether a downward view shows a cube on that cell: its top or middle, with a free line."""
     down, right = row - world.row, column - world.column
     ahead = down * AHEAD_ROW[heading] + right * AHEAD_COLUMN[heading]
     aside = abs(down * AHEAD_COLUMN[heading] + right * AHEAD_ROW[heading])
@@ -64,7 +64,7 @@ def is_visible(world: World, heading: int, row: int, column: int) -> bool:
 
 @kernel()
 def is_clear(world: World, eye: float, row: int, column: int, height: float) -> bool:
-    """Whether neither a wall nor a cube hides that cell's middle, so high above the ground."""
+    """Whether neither a wall nor a cube hides the point at that height above the cell's centre."""
     down, right = row - world.row, column - world.column
     steps = int(math.sqrt(down * down + right * right) / LINE_STEP)
     for k in range(1, steps):
@@ -81,7 +81,7 @@ def is_clear(world: World, eye: float, row: int, column: int, height: float) -> 
 
 @kernel()
 def look(world: World, heading: int, seen: NDArray[np.bool_]) -> None:
-    """Mark the open cells that a gaze down shows as seen."""
+    """Mark the open cells that a downward view shows as seen."""
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
             if not seen[row, column] and world.tiles[row, column] != WALL:
@@ -90,7 +90,7 @@ def look(world: World, heading: int, seen: NDArray[np.bool_]) -> None:
 
 @kernel()
 def is_worth_a_look(world: World, heading: int, seen: NDArray[np.bool_]) -> bool:
-    """Whether a gaze down shows an open cell that was not seen before."""
+    """Whether a downward view shows an open cell that was not seen before."""
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
             if seen[row, column] or world.tiles[row, column] == WALL:
@@ -104,7 +104,7 @@ def is_worth_a_look(world: World, heading: int, seen: NDArray[np.bool_]) -> bool
 def seek(
     world: World, verb: int, target: int, seen: NDArray[np.bool_], optimal: NDArray[np.bool_]
 ) -> int:
-    """Mark the seeker's actions; returns the cost of the way to a target it has seen, or -1."""
+    """Mark the seeker's actions; returns the cost to a target that it has seen, or -1."""
     optimal[:] = False
     if world.pitch != block.LOWEST:
         optimal[block.DOWN] = True
@@ -128,7 +128,7 @@ def seek(
         for row in range(1, MAP_SIZE - 1):
             for column in range(1, MAP_SIZE - 1):
                 if not seen[row, column] and tiles[row, column] != WALL:
-                    tiles[row, column] = tile  # there may be one: go and see
+                    tiles[row, column] = tile  # there may be one: go there and look
         block.plan_on(world, tiles, VISIT, target, block.FACING, optimal)
         return -1
     return block.plan_on(world, tiles, verb, target, block.FACING, optimal)
@@ -159,7 +159,7 @@ class Seekers:
         self.memory: Mapping[str, NDArray[Any]] = {"seen": self.seen}
 
     def forget(self, mask: NDArray[np.bool_]) -> None:
-        """Begin anew where the mask is true: a new episode."""
+        """Forget what was seen where the mask is true: a new episode."""
         self.seen[mask] = False
 
     def plan(self, subtasks: NDArray[np.int16]) -> Plan:

@@ -1,4 +1,4 @@
-"""Every number of a world in one place: what is in it, what it turns into, what it pays.
+"""Every number of a world in one place: its objects, what they turn into, and rewards.
 
 Constants carry their source: [C] stated or drawn by the authors, [I] inferred, [K] calibrated so
 that the hand-made policies score what the paper prints (docs/worlds.md), [O] our own choice.
@@ -32,17 +32,17 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that appears unasked, stays a while, and is worth interrupting a task for."""
+    """Something that appears at random, stays a while, and is worth interrupting a task for."""
 
     object: str  # what appears
-    probability: float  # chance a step that it appears while there is none
+    probability: float  # probability per step that it appears while there is none
     lifetime: int  # steps until it leaves
-    close: int  # near-optimal goes for it when it can be transformed within so many steps
+    close: int  # near-optimal goes for it if it can be transformed within this many steps
 
 
 @dataclass(frozen=True)
 class Rewards:
-    """What one step pays. Water and event are net: they replace the step's own reward."""
+    """Rewards of one step. Water and event are net: they replace the reward of the step."""
 
     step: float = -0.1  # [C]
     done: float = 1.0  # added to the last step's reward [C]
@@ -54,8 +54,8 @@ class Rewards:
 class Setting:
     """How episodes of one kind are laid out."""
 
-    scattered: tuple[str, ...]  # kinds of object put anywhere, needed or not
-    objects: Range  # share of open cells with such an object, drawn anew each episode
+    scattered: tuple[str, ...]  # kinds of object placed at random, needed or not
+    objects: Range  # share of open cells with such an object, sampled for each episode
     walls: Range = (0.0, 0.1)  # share of cells that are walls [C]
     water: Range = (0.0, 0.0)  # share of cells that are water
     sizes: tuple[int, int] = (MAP_SIZE, MAP_SIZE)  # smallest and largest map, border included
@@ -73,7 +73,7 @@ class StepLimits:
     train_length: int = 4
     validation: int = 90  # lists of up to `validation_length`
     validation_length: int = 7
-    test: int = 250  # lists of up to `test_length`; longer ones get their share more
+    test: int = 250  # lists of up to `test_length`; in proportion for longer ones
     test_length: int = 20
     test_without_all: int = 200
 
@@ -93,12 +93,12 @@ class WorldSpec:
     event: Event | None
     rewards: Rewards = field(default_factory=Rewards)
     limits: StepLimits = field(default_factory=StepLimits)
-    walks: Mapping[str, float] = field(default_factory=dict)  # object: chance a step to move a cell
+    walks: Mapping[str, float] = field(default_factory=dict)  # object: chance to move per step
     held_out: tuple[tuple[str, str], ...] = ()  # unseen (verb, object), not the paper's splits
-    fewest_for_all: int = 2  # targets that an "all" finds: a loop as long as published [K]
+    fewest_for_all: int = 2  # targets of an instruction with "all": loops as long as published [K]
     art: str = ""  # pixel art to draw it with, if not its kind's
-    example: str = ""  # a list that people are offered first; drawn if there is none
-    example_seed: int = 0  # of the test world in which it is shown
+    example: str = ""  # a list that users are offered first; sampled if empty
+    example_seed: int = 0  # seed of the test world in which it is shown
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -153,11 +153,11 @@ class WorldSpec:
 
     @property
     def image_shape(self) -> tuple[int, ...]:
-        """Of one observation."""
+        """Shape of one observation."""
         return KINDS[self.kind].image_shape(len(self.objects), MAP_SIZE)
 
     def step_limit(self, length: int, split: str, *, with_all: bool = True) -> int:
-        """Steps for a list of so many instructions of a split: train, seen, unseen, validation."""
+        """Step limit of a list by its length and split: train, seen, unseen or validation."""
         limits = self.limits
         if split == "train":
             base, reference = limits.train, limits.train_length
@@ -170,12 +170,12 @@ class WorldSpec:
 
 
 class Rules:
-    """A spec as the kernels read it: one record."""
+    """A spec as a record for the kernels."""
 
     becomes: Annotated[NDArray[np.uint8], "u1", MOST_OBJECTS]  # tile that an object turns into
     interact: Annotated[NDArray[np.int16], "i2", MOST_OBJECTS]  # verb of "interact with"
-    walks: Annotated[NDArray[np.float64], "f8", MOST_OBJECTS]  # chance a step to move one cell
-    fewest_for_all: Annotated[int, "i2"]  # targets that an "all" finds
+    walks: Annotated[NDArray[np.float64], "f8", MOST_OBJECTS]  # probability of a move per step
+    fewest_for_all: Annotated[int, "i2"]  # targets of an instruction with "all"
     event_object: Annotated[int, "i2"]  # NOTHING when the world has no event
     event_probability: Annotated[float, "f8"]
     event_lifetime: Annotated[int, "i2"]

@@ -1,8 +1,8 @@
-"""The state of one world as a record, its own random numbers, and putting things on its map.
+"""The state of one world as a record, its random numbers, and placing objects on its map.
 
 Worlds are records in one array: a step of a world touches most of its fields, so they lie side by
 side, and kernels pass one pointer. (As separate arrays, each call would pass twenty.) Lists differ
-in length, so they stand apart, one row of `goals` an instruction.
+in length, so they are stored separately, one row of `goals` per instruction.
 """
 
 from typing import Annotated
@@ -59,7 +59,7 @@ def below(world: World, bound: int) -> int:
 
 @kernel()
 def set_tile(world: World, row: int, column: int, tile: int) -> None:
-    """Put a tile down, keeping the counts of objects true."""
+    """Place a tile and update the counts of objects."""
     old = world.tiles[row, column]
     if old >= FIRST_OBJECT:
         world.counts[old - FIRST_OBJECT] -= 1
@@ -70,7 +70,7 @@ def set_tile(world: World, row: int, column: int, tile: int) -> None:
 
 @kernel()
 def is_free(world: World, row: int, column: int) -> bool:
-    """Nothing stands there, not even the agent."""
+    """Whether nothing is on the cell, not even the agent."""
     if row == world.row and column == world.column:
         return False
     return bool(world.tiles[row, column] == EMPTY)

@@ -1,4 +1,4 @@
-"""One step of any world after the agent has acted: the world's own moves, the task, the pay."""
+"""One step of any world after the agent has acted: moving objects, the task, the reward."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from errands.worlds.layout import Ranges
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, NOTHING, WALL, WATER, Rules
 from errands.worlds.state import Goals, World, set_tile
 
-RUNNING, DONE, CUT_OFF = range(3)  # how an episode stands after a step
+RUNNING, DONE, CUT_OFF = range(3)  # status of an episode after a step
 
 
 @kernel()
@@ -25,7 +25,7 @@ def are_within(actions: NDArray[np.int64], bound: int) -> bool:
 
 @kernel()
 def is_over(world: World) -> bool:
-    """Whether the episode has ended: until it is reset, the world stays as it is."""
+    """Whether the episode has ended: until it is reset, the world does not change."""
     return bool(world.progress == world.length or world.steps >= world.step_limit)
 
 
@@ -61,9 +61,9 @@ def act_on(world: World, row: int, column: int, verb: int, rules: Rules) -> None
 
 @kernel()
 def live_on(world: World, goals: Goals, rules: Rules, ranges: Ranges) -> tuple[float, int]:
-    """Everything that follows the agent's act; returns the reward and how the episode stands.
+    """Everything that follows the agent's act; returns the reward and the episode's status.
 
-    A world whose episode has ended stays as it is and pays nothing until it is reset.
+    A world whose episode has ended does not change, and gives no reward, until it is reset.
     """
     if world.progress == world.length:
         return 0.0, DONE

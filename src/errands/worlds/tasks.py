@@ -1,4 +1,4 @@
-"""Which instructions come next: for skills and lists, in training, in tests and as people ask.
+"""Which instructions come next: for skills and lists, in training, in tests and for users.
 
 The paper's worlds have its splits. A user's own world has two: what its `held_out` names is unseen,
 the rest is trained. It has no validation split: training chooses weights on the trained tasks, so
@@ -26,7 +26,7 @@ from errands.worlds.spec import WorldSpec
 
 OWN_SCENARIOS = ("independent", "object-dependent")  # of a user's own world: no counted subtasks
 OWN_SPLITS = ("train", "seen", "unseen", "all")
-LONGEST_LIST = 2**15 - 1  # what a world's record can count
+LONGEST_LIST = 2**15 - 1  # the most that a world's record can count
 MOST_STEPS = 2**31 - 1
 
 
@@ -35,8 +35,8 @@ class TaskSource:
     """Which instructions episodes ask for, how many, and in how many steps."""
 
     pool: tuple[Instruction, ...]
-    lengths: tuple[int, int] = (1, 1)  # a list's length is drawn from this range, ends included
-    in_order: bool = False  # the list is the pool itself, not a draw from it
+    lengths: tuple[int, int] = (1, 1)  # a list's length is sampled from this range, ends included
+    in_order: bool = False  # the list is the pool itself, not a sample from it
     step_limit: int = 50
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ def paper_world(spec: WorldSpec) -> str | None:
     """Which of the paper's worlds a world shares its splits with, if any.
 
     This depends on the words, not on the kind: the grid's objects can also be seen as blocks. A
-    world with words of its own, or with `held_out`, has its own splits.
+    world with other words, or with `held_out`, has its own splits.
     """
     if spec.held_out:
         return None
@@ -91,7 +91,7 @@ def list_tasks(
     with_all: bool = True,
     step_limit: int | None = None,
 ) -> TaskSource:
-    """Lists drawn from one of the paper's sets of instructions."""
+    """Lists sampled from one of the paper's sets of instructions."""
     paper = paper_world(spec)
     if paper is not None:
         pool = splits.instructions(paper, split, with_all=with_all)
@@ -106,7 +106,7 @@ def list_tasks(
 def given_list(
     spec: WorldSpec, instructions: Sequence[Instruction], step_limit: int | None = None
 ) -> TaskSource:
-    """Exactly this list, every episode."""
+    """Exactly this list in every episode."""
     for item in instructions:
         if endless(spec, item):
             words = item.words(spec.vocabulary)
@@ -160,7 +160,7 @@ def own_instructions(
 
 
 def endless(spec: WorldSpec, item: Instruction) -> bool:
-    """Whether it asks for all of an object that stays there whatever is done: block's ice."""
+    """Whether it asks for all of an object that never gets less, such as the block world's ice."""
     verb = item.verb
     if verb == VERBS[INTERACT]:
         verb = spec.interact.get(item.object, VERBS[PICK_UP])
@@ -201,7 +201,7 @@ def training_lists(
 
 
 def analogies(spec: WorldSpec, scenario: str) -> Analogies:
-    """Between all subtasks of a world, the unseen ones too."""
+    """Analogies between all subtasks of a world, including the unseen ones."""
     words = spec.vocabulary
     codes = [item.code(words) for item in training_subtasks(spec, scenario, "all").pool]
     verbs, objects, counts = (sorted(set(values)) for values in zip(*codes, strict=True))

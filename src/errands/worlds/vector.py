@@ -1,4 +1,4 @@
-"""Many worlds at once: the thin shell around the kernels that everything else drives."""
+"""Many worlds at once: a thin shell around the kernels, which everything else uses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from errands.worlds.step import CUT_OFF, DONE
 from errands.worlds.tasks import TaskSource
 
 _CHANGING = ("_goals", "rewards", "status", "images", "tokens", "mask", "_returns")
-_MADE_ANEW = ("_paid", "_step_all")  # views and machine code
+_REBUILT = ("_paid", "_step_all")  # views and machine code, which a copy makes for itself
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class EpisodeStatistics:
 class Worlds:
     """A batch of worlds of one kind. Buffers are written in place: copy what you keep.
 
-    `step` never resets; `reset(mask)` begins new episodes where the mask says so. What agents may
+    `step` never resets; `reset(mask)` begins new episodes where the mask is true. What agents may
     see is in `images`, `tokens`, `mask` and `subtasks`; `privileged` is for planners and teachers.
     """
 
@@ -80,7 +80,7 @@ class Worlds:
         return KINDS[self.spec.kind]
 
     def change_tasks(self, tasks: TaskSource) -> None:
-        """Take tasks from here, beginning with each world's next reset (for curricula)."""
+        """Use other tasks, from each world's next reset on (for curricula)."""
         if tasks.lengths[1] > self.longest:
             raise ValueError(f"lists of {tasks.lengths[1]} do not fit worlds for {self.longest}")
         self.tasks = tasks
@@ -88,13 +88,13 @@ class Worlds:
         self._pool = compile_pool(tasks.pool, self.spec.vocabulary)
 
     def change_setting(self, setting: Setting) -> None:
-        """Lay episodes out like this, beginning with each world's next reset (for curricula)."""
+        """Use another layout of episodes, from each world's next reset on (for curricula)."""
         self.setting = setting
         self._ranges = compile_setting(setting, self.spec.objects)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy of the worlds takes along; the rest is made from it anew."""
-        return {name: value for name, value in vars(self).items() if name not in _MADE_ANEW}
+        """What a copy of the worlds contains; the rest is rebuilt from it."""
+        return {name: value for name, value in vars(self).items() if name not in _REBUILT}
 
     def seed(
         self, seeds: int | Sequence[int | None], mask: NDArray[np.bool_] | None = None
@@ -102,7 +102,7 @@ class Worlds:
         """Give world i the random numbers of seed + i, or of its own seed in a sequence.
 
         A world's episodes depend on its seed alone, not on the size of the batch. A world whose
-        seed is None, or where a mask is false, goes on with the numbers it has.
+        seed is None, or where a mask is false, keeps its current random numbers.
         """
         if isinstance(seeds, int | np.integer):
             seeds = range(int(seeds), int(seeds) + self.count)
@@ -126,8 +126,8 @@ class Worlds:
     def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
         """Act in every world; writes `rewards`, `status` and `images`.
 
-        A world whose episode has ended stays as it is, or with `renew` begins a new one instead of
-        acting: one call for a whole step of a batch that never stops.
+        A world whose episode has ended does not change, or with `renew` begins a new episode
+        instead of acting: one call is a whole step of a batch that never stops.
         """
         actions = np.asarray(actions, np.int64, order="C")
         if actions.shape != (self.count,):
@@ -137,10 +137,10 @@ class Worlds:
     def follow(
         self, actions: NDArray[np.int64], *, renew: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-        """Act out many steps (steps, worlds) in one call; returns rewards and status of each.
+        """Take many steps (steps, worlds) in one call; returns rewards and status of each.
 
-        For actions that do not hang on what is seen: of a random agent, or of an episode that is
-        done again. Worlds are observed after every step, and left as after the last.
+        For actions that do not depend on observations: those of a random agent, or of an episode
+        that is repeated. Worlds are observed after every step; the last observation remains.
         """
         actions = np.asarray(actions, np.int64, order="C")
         if actions.ndim != 2 or actions.shape[1] != self.count or not len(actions):
@@ -175,14 +175,14 @@ class Worlds:
     def _arrays(self) -> tuple[Any, ...]:
         """What episodes are made from, and where they take place."""
         source = self.rules, self._ranges, self._tasks, self._pool
-        told = self.tokens, self.mask, self.images
-        return self._returns, self._worlds, self._goals, *source, self._tables, *told
+        seen = self.tokens, self.mask, self.images
+        return self._returns, self._worlds, self._goals, *source, self._tables, *seen
 
     def drop(self, i: int, row: int, column: int, name: str) -> None:
-        """Put an object on an empty cell of world i, as a person who watches may.
+        """Put an object on an empty cell of world i, as people can on the web page.
 
-        The event's object becomes the event: it pays, and leaves when its time is up. There is one
-        at a time, so one that is there already gives way.
+        The event's object becomes the event: it gives its reward, and leaves when its time is up.
+        There is only one at a time, so it replaces one that is already there.
         """
         world, kind = self._worlds[i], self.spec.vocabulary.object_index(name)
         if not (0 < row < MAP_SIZE - 1 and 0 < column < MAP_SIZE - 1):
@@ -201,13 +201,13 @@ class Worlds:
         self.kind.mechanics.observe(world, self._tables, self.images[i])
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """All that changes, as plain arrays: restored, the worlds go on from exactly here."""
+        """Everything that changes, as plain arrays; `restore` resumes exactly from here."""
         changing = {name: getattr(self, name) for name in _CHANGING}
         changing["_worlds"] = self._worlds.view(np.uint8)
         return {name.lstrip("_"): array.copy() for name, array in changing.items()}
 
     def restore(self, snapshot: dict[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot of worlds of the same spec and number."""
+        """Resume from a snapshot of worlds of the same spec and number."""
         for name in _CHANGING:
             getattr(self, name)[:] = snapshot[name.lstrip("_")]
         self._worlds.view(np.uint8)[:] = snapshot["worlds"]
@@ -226,7 +226,7 @@ class Worlds:
 
     @property
     def cut_off(self) -> NDArray[np.bool_]:
-        """Where the last step ran into the step limit."""
+        """Where the last step reached the step limit."""
         return np.equal(self.status, CUT_OFF)
 
     def finished(self) -> EpisodeStatistics:
@@ -269,7 +269,7 @@ class Worlds:
         return self._planner.lists(self._worlds, self._goals, policy)
 
     def new_teacher(self) -> Teacher:
-        """Who shows a skill what to do, from what its agent can know."""
+        """A teacher of skills, which uses only what the agent can know."""
         return self.kind.mechanics.teacher(self)
 
     def _chosen(self, mask: NDArray[np.bool_] | None) -> NDArray[np.int64]:
