@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from errands import cli, config
+from errands import cli, presets
 from errands.presets import meta_training, skill_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate
@@ -84,7 +84,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Blocks of a page share their names, from top to bottom. Training takes a few iterations."""
     monkeypatch.chdir(tmp_path)
     for name, shrunk in (("skill_training", tiny), ("meta_training", tiny_meta)):
-        monkeypatch.setattr(config, name, partial(in_place_of_debug, shrunk))
+        monkeypatch.setattr(presets, name, partial(in_place_of_debug, shrunk))
     names: dict[str, object] = {"__name__": page.stem}
     for block in blocks(page, "python"):
         # Leading lines make a traceback point into the page.
