@@ -112,6 +112,12 @@ def test_own_words() -> None:
         ({"objects": ("cow",), "plurals": {"cwo": "cows"}}, "did you mean cow"),
         ({"objects": ("cow",), "plurals": {"cow": "all cows"}}, "reserved word 'all'"),
         ({"objects": ("cow",), "countable": ("pickup",)}, "did you mean pick up"),
+        ({"objects": ("cow",), "synonyms": {"bull": "cwo"}}, "'bull' means unknown 'cwo'; did you"),
+        ({"objects": ("cow", "pig"), "synonyms": {"cow": "pig"}}, "reads like object 'cow'"),
+        ({"objects": ("cow",), "synonyms": {"the bull": "cow"}}, "reserved word 'the'"),
+        ({"objects": ("cow",), "synonyms": {"": "visit"}}, "one or more other words"),
+        ({"objects": ("cow",), "synonyms": {"pick up": "visit"}}, "one or more other words"),
+        ({"objects": ("use car",)}, "starts with 'use', another word for 'interact with'"),
     ],
 )
 def test_refused(arguments: dict[str, object], message: str) -> None:
@@ -132,4 +138,6 @@ def test_unknown_words_are_named() -> None:
 def test_suggestions_are_near_or_complete() -> None:
     assert suggest("PGI", ("pig", "cow")) == "did you mean pig?"
     assert suggest("zzz", ("pig", "cow")) == "expected one of pig, cow"
+    assert suggest("every", ("enemy",)) == "expected one of enemy"
+    assert suggest("grba", ("pig",), also=("grab",)) == "did you mean grab?"
     assert suggest("?", [f"thing{n}" for n in range(40)]).endswith("thing14, ...")

@@ -1,14 +1,16 @@
 """What can be asked: words, instructions, the paper's splits, and analogies between subtasks."""
 
 from errands.language.analogies import Analogies
+from errands.language.completion import complete
 from errands.language.instruction import (
     MAX_INSTRUCTIONS,
     Instruction,
     InstructionError,
-    complete,
+    canonical,
     encode,
     parse_instruction,
     parse_instructions,
+    understood_as,
 )
 from errands.language.splits import (
     SCENARIOS,
@@ -25,6 +27,7 @@ from errands.language.vocabulary import (
     GRID_VOCABULARY,
     INTERACT,
     PICK_UP,
+    SYNONYMS,
     TRANSFORM,
     VERBS,
     VISIT,
@@ -39,6 +42,7 @@ __all__ = [
     "MAX_INSTRUCTIONS",
     "PICK_UP",
     "SCENARIOS",
+    "SYNONYMS",
     "TRAINED_COUNTS",
     "TRANSFORM",
     "VERBS",
@@ -48,6 +52,7 @@ __all__ = [
     "Instruction",
     "InstructionError",
     "Vocabulary",
+    "canonical",
     "complete",
     "encode",
     "groups",
@@ -55,5 +60,6 @@ __all__ = [
     "parse_instruction",
     "parse_instructions",
     "subtasks",
+    "understood_as",
     "vocabulary_of",
 ]

@@ -1,28 +1,35 @@
 """One instruction: the words people say, the tokens a network reads and the code a world checks."""
 
 import difflib
+import itertools
 import operator
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from errands.language.vocabulary import (
     ALL,
-    ALL_WORD,
     ARTICLES,
+    FILLERS,
     JOINING_WORDS,
     NUMBER_WORDS,
+    PRONOUN,
+    QUANTITY_WORDS,
+    REPEAT_WORDS,
+    SPLIT_PARTICLE,
+    TIMES,
     VERBS,
     Vocabulary,
+    nearest,
     pluralize,
     quantity_word,
     suggest,
     verb_index,
 )
+from errands.language.words import Word, clauses
 
 # Longest list that text may ask for once its counts are expanded ("pick up 5000 cows" is refused).
 MAX_INSTRUCTIONS = 1000
@@ -117,52 +124,37 @@ def parse_instruction(text: str, vocabulary: Vocabulary) -> Instruction:
 def parse_instructions(text: str, vocabulary: Vocabulary) -> list[Instruction]:
     """All instructions of a text, in order.
 
-    Commas, semicolons, periods, line ends, "then" and "and" separate instructions, and a run of
-    them counts once. A count that one instruction of this world cannot carry becomes several.
+    Punctuation, line ends, arrows, "then" and "and" separate instructions, and a run of them counts
+    once. A verb carries over ("visit the cow, the pig"). A count that one instruction of this world
+    cannot carry becomes several.
     """
     instructions: list[Instruction] = []
-    for number, words in enumerate(filter(None, _clauses(text)), start=1):
-        instructions += _Reader(text, words, number, vocabulary).read(len(instructions))
+    for number, words in enumerate(filter(None, clauses(text)), start=1):
+        instructions += _Reader(text, words, number, vocabulary, instructions).read()
     if not instructions:
         example = f"visit {vocabulary.objects[0]}"
         raise InstructionError(f"no instruction found; write one such as '{example}'", 0, len(text))
     return instructions
 
 
-class _Word(NamedTuple):
-    text: str  # case-folded
-    start: int
-    end: int
+def canonical(instructions: Iterable[Instruction], vocabulary: Vocabulary) -> str:
+    """A list in the world's own words; repeated instructions are counted."""
+    parts = []
+    for instruction, repeats in itertools.groupby(instructions):
+        count = len(list(repeats))
+        repeated = "" if count == 1 else f" {count} {TIMES}"
+        parts.append(instruction.words(vocabulary) + repeated)
+    return ", ".join(parts)
 
 
-# A period between digits belongs to the word, so that "2.5" is named whole when it is refused.
-_TOKEN = re.compile(
-    r"(?P<separator>[,;\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|(?<![0-9])\.|\.(?![0-9]))"
-    r"|(?P<word>(?:[^\s,;.]|(?<=[0-9])\.(?=[0-9]))+)"
-)
-# "1." or "2)" or a dash before an instruction, as in a list of lines.
-_BULLET = re.compile(r"[0-9]+[.)](?![0-9])|[-*+\u2022\u2013\u2014](?![0-9])")
-
-
-def _clauses(text: str) -> list[list[_Word]]:
-    """The words of each instruction, without separators and bullets; the last may have none."""
-    clauses: list[list[_Word]] = [[]]
-    position = 0
-    while position < len(text):
-        bullet = None if clauses[-1] else _BULLET.match(text, position)
-        match = bullet or _TOKEN.match(text, position)
-        if match is None:  # a space
-            position += 1
-            continue
-        position = match.end()
-        if bullet:
-            continue
-        folded = match.group().casefold()
-        if match["word"] and folded not in JOINING_WORDS:
-            clauses[-1].append(_Word(folded, match.start(), match.end()))
-        elif clauses[-1]:
-            clauses.append([])
-    return clauses
+def understood_as(text: str, vocabulary: Vocabulary) -> str:
+    """The canonical form of a text, or "" if the text says the same in the same words."""
+    instructions = parse_instructions(text, vocabulary)
+    said = [word.text for clause in clauses(text) for word in clause]
+    said = [word for word in said if word not in {*ARTICLES, *FILLERS, "of"}]
+    words = " ".join(each.words(vocabulary) for each in instructions).split()
+    same = said == [word.casefold() for word in words]
+    return "" if same else canonical(instructions, vocabulary)
 
 
 def _shown(word: str) -> str:
@@ -174,39 +166,55 @@ def _likeness(phrase: str, names: Sequence[str]) -> float:
     return max(difflib.SequenceMatcher(None, phrase, name).ratio() for name in names)
 
 
-class _Reader:
-    """Reads one clause from left to right: verb, quantity, object, and nothing more."""
+_NUMBER = re.compile(r"[+-]?[0-9.]*[0-9]")
 
-    def __init__(self, text: str, words: list[_Word], number: int, vocabulary: Vocabulary) -> None:
+
+class _Reader:
+    """Reads one clause from left to right: verb, quantity, object, how often, and nothing more."""
+
+    def __init__(
+        self,
+        text: str,
+        words: list[Word],
+        number: int,
+        vocabulary: Vocabulary,
+        before: Sequence[Instruction],
+    ) -> None:
         self.text = text
         self.words = words
         self.number = number
         self.vocabulary = vocabulary
+        self.before = before  # the instructions of the clauses before this one
         self.at = 0
+        self.particle = ""  # what may follow the object: the end of a verb that is split around it
 
-    def read(self, already: int) -> list[Instruction]:
-        """The clause's instructions; the text had `already` this many before it."""
+    def read(self) -> list[Instruction]:
         verb = self._verb()
         quantity, quantity_at = self._quantity(verb)
         name = self._object(plural=quantity != 1)
+        if self.words[quantity_at].text == "both" and self.words[self.at - 1].text == name:
+            quantity = 1  # "both the egg and the heart"
+        self._skip({self.particle})
+        times = self._times()
         self._end()
+        counts = [ALL] * min(times, MAX_INSTRUCTIONS + 1) if quantity == ALL else []
+        quantity *= times
         carried = [
             known
             for known in sorted(self.vocabulary.quantities, reverse=True)
             if known != ALL and self.vocabulary.carries(verb, known)
         ]
-        counts = [ALL] if quantity == ALL else []
         for known in carried:  # largest first: 5 becomes 3 + 2
             repeats, quantity = divmod(quantity, known)
             # A count may be in the millions, so it is cut off where the list is certainly too long.
             counts += [known] * min(repeats, MAX_INSTRUCTIONS + 1)
-        if already + len(counts) > MAX_INSTRUCTIONS:
+        if len(self.before) + len(counts) > MAX_INSTRUCTIONS:
             message = f"makes the list longer than {MAX_INSTRUCTIONS} instructions"
             raise self._error(quantity_at, f"{{}} {message}")
         return [Instruction(verb, name, count) for count in counts]
 
-    def _peek(self) -> str:
-        return self.words[self.at].text if self.at < len(self.words) else ""
+    def _peek(self, ahead: int = 0) -> str:
+        return self.words[self.at + ahead].text if self.at + ahead < len(self.words) else ""
 
     def _error(self, first: int, message: str, last: int | None = None) -> InstructionError:
         """An error about words first..last; `{}` in the message stands for them."""
@@ -217,29 +225,43 @@ class _Reader:
         return InstructionError(f"{place}: {message.replace('{}', _shown(named))}", start, end)
 
     def _verb(self) -> str:
-        for verb in VERBS:
-            first, *rest = verb.split()
-            if self._peek() != first:
-                continue
-            self.at += 1
-            for word in rest:
-                if self._peek() != word and self.at < len(self.words):
-                    raise self._error(self.at, f"{{}} after '{first}'; did you mean {verb}?")
-                if self._peek() != word:
-                    raise self._error(self.at - 1, f"{{}} is unfinished; did you mean {verb}?")
-                self.at += 1
-            return verb
-        raise self._error(0, f"{{}} is not a verb; {suggest(self._peek(), VERBS)}")
+        """The verb, or that of the instruction before if this one begins with an object."""
+        phrases = self.vocabulary.verb_phrases
+        said = tuple(word.text for word in self.words)
+        for phrase, verb in phrases.items():
+            if said[: len(phrase)] == phrase:
+                self.at += len(phrase)
+                self.particle = SPLIT_PARTICLE if (*phrase, SPLIT_PARTICLE) in phrases else ""
+                return verb
+        for phrase in phrases:
+            if said[0] == phrase[0]:
+                right = " ".join(phrase)
+                if len(said) == 1:
+                    raise self._error(0, f"{{}} is unfinished; did you mean {right}?")
+                raise self._error(1, f"{{}} after '{said[0]}'; did you mean {right}?")
+        if self._starts_object():
+            if self.before:
+                return self.before[-1].verb
+            raise self._error(0, f"a verb is missing before {{}}; {suggest('', VERBS)}")
+        also = [" ".join(phrase) for phrase in phrases]
+        also += self.vocabulary.objects if self.before else ()
+        raise self._error(0, f"{{}} is not a verb; {suggest(said[0], VERBS, also)}")
+
+    def _starts_object(self) -> bool:
+        word = self._peek()
+        known = {*ARTICLES, *QUANTITY_WORDS, *NUMBER_WORDS, PRONOUN}
+        return word in known or bool(_NUMBER.fullmatch(word)) or self._form() is not None
 
     def _quantity(self, verb: str) -> tuple[int, int]:
         """The quantity, 1 if there is none, and the place of its word."""
         self._skip(ARTICLES)
         at = self.at
         word = self._peek()
-        if word == ALL_WORD:
-            self._check_all(verb)
-            quantity = ALL
-        elif word in NUMBER_WORDS or re.fullmatch(r"[+-]?[0-9.]*[0-9]", word):
+        if word in QUANTITY_WORDS:
+            quantity = QUANTITY_WORDS[word]
+            if quantity == ALL:
+                self._check_all(verb)
+        elif word in NUMBER_WORDS or _NUMBER.fullmatch(word):
             quantity = self._count(word)
         else:
             return 1, max(at - 1, 0)
@@ -269,59 +291,60 @@ class _Reader:
             raise self._error(self.at, "{} is not a count; expected a whole number from 1")
         return count
 
+    def _form(self) -> tuple[str, int] | None:
+        """The object that is named here, and in how many words."""
+        forms = self.vocabulary.forms
+        rest = tuple(word.text for word in self.words[self.at :])
+        if self.before and rest[:1] == (PRONOUN,):
+            return self.before[-1].object, 1
+        for length in range(min(len(rest), max(map(len, forms))), 0, -1):
+            if rest[:length] in forms:
+                return forms[rest[:length]], length
+        return None
+
     def _object(self, plural: bool) -> str:
         vocabulary = self.vocabulary
-        rest = [word.text for word in self.words[self.at :]]
+        found = self._form()
+        if found is not None:
+            self.at += found[1]
+            return found[0]
         names = [vocabulary.plural(name) if plural else name for name in vocabulary.objects]
+        rest = [word.text for word in self.words[self.at :]]
         if not rest:
             examples = ", ".join(names[:3])
             raise self._error(self.at - 1, f"an object is missing after {{}}, such as {examples}")
-        longest = min(len(rest), max(len(form) for form in vocabulary.forms))
-        for length in range(longest, 0, -1):
-            name = vocabulary.forms.get(tuple(rest[:length]))
-            if name is not None:
-                self.at += length
-                return name
-        # Report as many words as together come closest to a name; the first word if in doubt.
+        # Blame as many words as together come nearest to a name, the first word if in doubt.
+        longest = min(len(rest), max(map(len, vocabulary.forms)))
         phrases = [" ".join(rest[:length])[:40] for length in range(1, longest + 1)]
-        nearest = max(phrases, key=lambda phrase: _likeness(phrase, names))
-        last = self.at + phrases.index(nearest)
-        raise self._error(self.at, f"{{}} is not an object; {suggest(nearest, names)}", last)
+        blamed = max(phrases, key=lambda phrase: _likeness(phrase, names))
+        last = self.at + phrases.index(blamed)
+        hint = suggest(blamed, names, tuple(QUANTITY_WORDS))
+        raise self._error(self.at, f"{{}} is not an object; {hint}", last)
+
+    def _times(self) -> int:
+        """How often: "twice", "three times"; once if nothing is said."""
+        word = self._peek()
+        if word in REPEAT_WORDS:
+            self.at += 1
+            return REPEAT_WORDS[word]
+        if self._peek(1) == TIMES and (word in NUMBER_WORDS or _NUMBER.fullmatch(word)):
+            count = self._count(word)
+            self.at += 2
+            return count
+        return 1
 
     def _end(self) -> None:
+        while self._peek() in FILLERS:
+            self.at += 1
         if self.at == len(self.words):
             return
         word = self._peek()
-        if any(word == verb.split()[0] for verb in VERBS):
+        if any(word == phrase[0] for phrase in self.vocabulary.verb_phrases):
             raise self._error(self.at, "{} starts another instruction; put a comma before it")
-        hint = suggest(word, sorted(JOINING_WORDS, reverse=True))
+        near = nearest(word, sorted(JOINING_WORDS, reverse=True))
+        hint = f"did you mean {near[0]}?" if near else "leave it out, or put a comma before it"
         raise self._error(self.at, f"{{}} was not expected after a whole instruction; {hint}")
 
     def _skip(self, words: Iterable[str]) -> None:
-        if self._peek() in words:
+        if self.at < len(self.words) and self._peek() in words:
             self.at += 1
-
-
-def complete(text: str, vocabulary: Vocabulary, cursor: int | None = None) -> list[str]:
-    """Words that can stand in place of the last, perhaps empty, word before the cursor."""
-    before = text[:cursor]
-    start = max((match.end() for match in re.finditer(r"[\s,;.]", before)), default=0)
-    begun = before[start:].casefold()
-    said = [word.text for word in _clauses(before[:start])[-1]]
-    said = [word for word in said if word not in ARTICLES and word != "of"]
-    said = [str(NUMBER_WORDS.get(word, word)) for word in said]
-    typed = {int(word) for word in said if re.fullmatch(r"[1-9][0-9]{0,3}", word)}
-
-    found: dict[str, None] = {}  # a set that keeps its order
-    for verb in VERBS:
-        for quantity in dict.fromkeys((*vocabulary.quantities, *sorted(typed))):
-            if quantity not in typed and not vocabulary.carries(verb, quantity):
-                continue
-            for name in vocabulary.objects:
-                sentence = Instruction(verb, name, quantity).words(vocabulary).split()
-                if [word.casefold() for word in sentence[: len(said)]] != said:
-                    continue
-                following = [*sentence, "then"][len(said)]
-                if following.casefold().startswith(begun):
-                    found[following] = None
-    return list(found)

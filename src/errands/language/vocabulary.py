@@ -18,26 +18,46 @@ ALL = 0
 ALL_WORD = "all"
 PAD_WORD = "<pad>"
 
-ARTICLES = frozenset({"a", "an", "the"})
+ARTICLES = frozenset({"a", "an", "the", "this", "that", "these", "those", "any", "another"})
 JOINING_WORDS = frozenset({"then", "and"})
+# Words that may open or close an instruction and change nothing about it.
+FILLERS = frozenset(
+    {"first", "firstly", "second", "secondly", "third", "thirdly", "next", "now", "also"}
+    | {"finally", "lastly", "afterwards", "please", "just"}
+)
+PRONOUN = "it"  # the last object that was named
 _COUNTING = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen twenty"
 )
 NUMBER_WORDS = {word: number for number, word in enumerate(_COUNTING.split())}
+# Quantities with a word of their own before the object, and after it.
+QUANTITY_WORDS = {ALL_WORD: ALL, "every": ALL, "each": ALL, "both": 2}
+REPEAT_WORDS = {"once": 1, "twice": 2, "thrice": 3}
+TIMES = "times"  # "three times"
+
+# What people say for the verbs. A vocabulary may have a table of its own, for objects, too.
+SYNONYMS = {
+    **dict.fromkeys(("go to", "walk to", "move to", "head to", "find", "reach"), "visit"),
+    **dict.fromkeys(("pick", "get", "grab", "take", "collect", "gather", "fetch"), "pick up"),
+    **dict.fromkeys(("change", "turn", "convert", "smash", "break", "kill"), "transform"),
+    "use": "interact with",
+}
+SPLIT_PARTICLE = "up"  # may follow the object: "pick the egg up"
 
 # Nouns of our worlds that do not change in the plural. A vocabulary adds its own in `plurals`.
 UNCHANGED_PLURALS = frozenset({"sheep", "milk", "meat", "wood", "ice"})
 
 # Words that determine how a sentence is parsed, so no object's name may start with one.
 RESERVED_WORDS = frozenset(
-    {*ARTICLES, *JOINING_WORDS, *NUMBER_WORDS, ALL_WORD, "of"}
+    {*ARTICLES, *JOINING_WORDS, *FILLERS, *NUMBER_WORDS, *QUANTITY_WORDS, PRONOUN, "of"}
     | {word for verb in VERBS for word in verb.split()}
 )
 
 # One word of an object's name: a letter, then letters, digits, apostrophes or hyphens.
 _NAME_WORD = re.compile(r"[^\W\d_](?:[^\W_]|['-])*")
 _LARGEST_QUANTITY = 2**15 - 1  # codes are int16
+_NEAR = 0.65  # likeness from which a word is suggested: "cwo" and "cow" have 0.67
 
 
 def pluralize(name: str) -> str:
@@ -52,9 +72,17 @@ def pluralize(name: str) -> str:
     return name + "s"
 
 
-def suggest(word: str, choices: Sequence[str]) -> str:
-    """A one-line hint for a wrong word: the nearest choices, or all of them when none is near."""
-    near = difflib.get_close_matches(word[:40].casefold(), choices, n=3)
+def nearest(word: str, choices: Sequence[str]) -> list[str]:
+    """Up to three choices that the word may be a misspelling of, the most similar first."""
+    return difflib.get_close_matches(word[:40].casefold(), choices, n=3, cutoff=_NEAR)
+
+
+def suggest(word: str, choices: Sequence[str], also: Sequence[str] = ()) -> str:
+    """A one-line hint for a wrong word: the nearest choices, or all of them when none is near.
+
+    Words in `also` are suggested when they are near, but not listed.
+    """
+    near = nearest(word, choices) or nearest(word, also)
     if near:
         return f"did you mean {' or '.join(near)}?"
     shown = ", ".join(choices[:15]) + (", ..." if len(choices) > 15 else "")
@@ -73,6 +101,8 @@ class Vocabulary:
     plurals: Mapping[str, str] = field(default_factory=dict, hash=False)
     # Verbs that take a quantity other than 1.
     countable: tuple[str, ...] = ("pick up", "transform", "interact with")
+    # Other words for verbs and objects, such as {"grab": "pick up", "monster": "enemy"}.
+    synonyms: Mapping[str, str] = field(default_factory=lambda: dict(SYNONYMS), hash=False)
 
     def __post_init__(self) -> None:
         for name in ("objects", "quantities", "countable"):
@@ -81,13 +111,21 @@ class Vocabulary:
                 raise ValueError(f"{name} must be a sequence, not the single string {value!r}")
             object.__setattr__(self, name, tuple(value))
         object.__setattr__(self, "plurals", dict(self.plurals))
+        object.__setattr__(self, "synonyms", dict(self.synonyms))
         self._check_names()
+        self._check_synonyms()
         self._check_quantities()
         for verb in self.countable:
             if verb not in VERBS:
                 raise ValueError(f"unknown countable verb {verb!r}; {suggest(str(verb), VERBS)}")
         # Fills the table of readable forms, and so finds forms that would be ambiguous.
-        _ = self.forms
+        for form, name in self.forms.items():
+            for phrase in self.verb_phrases:
+                if form[: len(phrase)] == phrase:
+                    raise ValueError(
+                        f"object {name!r} starts with {' '.join(phrase)!r}, another word for "
+                        f"{self.verb_phrases[phrase]!r}; give synonyms without it"
+                    )
 
     def _check_names(self) -> None:
         if not self.objects:
@@ -101,6 +139,16 @@ class Vocabulary:
                 hint = suggest(str(name), self.objects)
                 raise ValueError(f"plural given for unknown object {name!r}; {hint}")
             _check_name(plural)
+
+    def _check_synonyms(self) -> None:
+        for phrase, meaning in self.synonyms.items():
+            if meaning not in (*VERBS, *self.objects):
+                hint = suggest(str(meaning), (*VERBS, *self.objects))
+                raise ValueError(f"synonym {phrase!r} means unknown {meaning!r}; {hint}")
+            if meaning in self.objects:
+                _check_name(phrase)
+            elif phrase in VERBS or not all(map(_NAME_WORD.fullmatch, phrase.split(" "))):
+                raise ValueError(f"synonym {phrase!r} of a verb must be one or more other words")
 
     def _check_quantities(self) -> None:
         try:
@@ -143,7 +191,21 @@ class Vocabulary:
         # The regular plural is what str(instruction) prints, so it is read even when irregular.
         for name in self.objects:
             forms.setdefault(_folded(pluralize(name)), name)
+        for phrase, name in self.synonyms.items():
+            for said in (phrase, pluralize(phrase)) if name in self.objects else ():
+                other = forms.setdefault(_folded(said), name)
+                if other != name:
+                    raise ValueError(f"synonym {phrase!r} of {name!r} reads like object {other!r}")
         return forms
+
+    @cached_property
+    def verb_phrases(self) -> Mapping[tuple[str, ...], str]:
+        """Verb by the case-folded words of all its names, those of most words first."""
+        phrases = {_folded(verb): verb for verb in VERBS}
+        for said, meaning in self.synonyms.items():
+            if meaning in VERBS:
+                phrases[_folded(said)] = meaning
+        return dict(sorted(phrases.items(), key=lambda item: -len(item[0])))
 
     def plural(self, name: str) -> str:
         return self.plurals.get(name) or pluralize(name)
@@ -216,9 +278,15 @@ GRID_VOCABULARY = Vocabulary(
         *("box", "duck", "egg", "heart", "stone"),
     ),
     quantities=(1, ALL),
+    synonyms={
+        **SYNONYMS,
+        **dict.fromkeys(("attack", "fight", "defeat"), "transform"),
+        **{"monster": "enemy", "gem": "diamond", "sweet": "candy"},
+    },
 )
 
 BLOCK_VOCABULARY = Vocabulary(
     objects=("pig", "sheep", "greenbot", "horse", "cat", "box", "ice"),
     quantities=(1, 2, 3),
+    synonyms={**SYNONYMS, "freeze": "transform", "robot": "greenbot", "green bot": "greenbot"},
 )

@@ -13,7 +13,8 @@ from typing import ParamSpec, Protocol, TypeVar
 import numba
 import numpy as np
 
-from errands.language.instruction import InstructionError, complete
+from errands.language.completion import complete
+from errands.language.instruction import InstructionError
 from errands.watch import choices
 from errands.watch.episode import Episode, Replay, read_list
 from errands.watch.protocol import (
