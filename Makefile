@@ -44,17 +44,17 @@ test: lint browser ## Check style and types, then run all tests
 check: lint ## Check style and types, then run the fast tests: for use between edits
 	$(PYTEST) -m "not slow"
 
-# Playwright drives Debian's Chromium. Where it cannot be installed, the tests in a browser are skipped,
-# except in CI, where they must run.
-browser: ## Install Chromium for the tests of the page, if there is none
-	@command -v chromium > /dev/null || { \
-		echo "browser: installing Chromium"; \
+# Playwright drives Debian's Chromium, and ffmpeg encodes films. Where they cannot be installed, the
+# tests that need them are skipped, except in CI, where they must run.
+browser: ## Install Chromium and ffmpeg for the tests of the page and of films, if they are missing
+	@{ command -v chromium && command -v ffprobe; } > /dev/null || { \
+		echo "browser: installing Chromium and ffmpeg"; \
 		SUDO=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
 		{ $$SUDO apt-get update -qq && \
 			$$SUDO env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
-			--no-install-recommends chromium > /dev/null; } || \
-		if [ "$$CI" ]; then echo "browser: Chromium could not be installed" >&2; exit 1; \
-		else echo "browser: no Chromium; tests of the page in a browser will be skipped" >&2; fi; }
+			--no-install-recommends chromium ffmpeg > /dev/null; } || \
+		if [ "$$CI" ]; then echo "browser: Chromium and ffmpeg could not be installed" >&2; exit 1; \
+		else echo "browser: without Chromium and ffmpeg, their tests will be skipped" >&2; fi; }
 
 lint: setup ## Check style and types
 	$(BIN)/ruff check

@@ -97,12 +97,12 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["evaluate"], "evaluate instructions"),
         (["evaluate", "instuctions"], "did you mean evaluate instructions"),
         (["--verbose"], "a command is missing"),
-        (["run"], "INSTRUCTIONS"),
+        (["run"], "no instruction found"),
         (["run", "visit pig", "--wrold", "grid"], "did you mean --world"),
         (["run", "visit pig", "--world", "gird"], "grid"),
         (["run", "visit pig", "--seed", "many"], "--seed"),
         (["run", "visit pig", "--seed"], "--seed"),
-        (["run", "visit pig", "pick up cow"], "pick up cow"),
+        (["run", "visit", "pig", "pick", "up", "cow"], "put a comma before it"),
     ],
 )
 def test_wrong_command_lines_get_one_line(
@@ -155,3 +155,10 @@ def test_reader_that_stops_early_causes_no_traceback() -> None:
         ["bash", "-c", '"$@" | true', "bash", *COMMAND, "--help"], capture_output=True, text=True
     )
     assert "Traceback" not in done.stderr
+
+
+def test_the_package_is_a_command_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "errands", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"errands {errands.__version__}\n"), done.stderr

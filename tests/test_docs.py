@@ -120,6 +120,7 @@ def test_shown_output_is_what_is_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("errands.commands.progress.PAUSE", 3600)  # on a slow machine, too
     from errands.commands.screen import COMPILING
 
     for block in blocks(page, "console"):

@@ -18,6 +18,7 @@ LAYERS = (
     ("stages", "watch"),
     ("commands",),
     ("cli",),
+    ("__main__",),
 )
 LAYER = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 

@@ -30,6 +30,8 @@ COMMANDS = {
     "run": Entry("run", "Run", "watch an agent execute the instructions you type"),
     "play": Entry("play", "PlayWithKeys", "act yourself, with the keyboard"),
     "watch": Entry("watch", "Watch", "watch an agent, and its decisions, in the browser"),
+    "words": Entry("words", "Words", "list the words that can be used in instructions"),
+    "agents": Entry("agents", "Agents", "list the agents, and the worlds they can act in"),
     "train eyes": Entry("train", "TrainEyes", "train the eyes of the block world's agents"),
     "train skill": Entry("train", "TrainSkill", "train a skill for all subtasks of a scenario"),
     "train meta": Entry("train", "TrainMeta", "train a meta controller that executes lists"),
@@ -50,7 +52,9 @@ COMMANDS = {
 }
 
 EXAMPLES = (
+    "errands run visit the cow, pick up all eggs",
     'errands run "pick up the pig, visit the box, transform all cows"',
+    "errands words --world block",
     "errands play --world block",
     "errands watch",
     "errands evaluate instructions --agent shortest-path --length 4 --episodes 1000",

@@ -72,6 +72,17 @@ def test_shipped_skills_go_by_name(shipped: Path) -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_the_folder_of_a_run_may_be_text(
+    shipped: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (shipped / "grid/skill-independent").rename(tmp_path / "x")
+    assert agents.load("x").skill.network == SMALL
+    assert agents.load(str(tmp_path / "x")).skill.network == SMALL
+    with pytest.raises(ValueError, match="it is no folder of a run"):
+        agents.load("y")
+
+
 @pytest.mark.parametrize("name", agents.shipped_agents())
 def test_the_name_of_a_shipped_agent_follows_from_what_it_learned(name: str) -> None:
     assert agents.load(name).name == name

@@ -74,7 +74,7 @@ def test_maps_have_the_sizes_that_are_asked_for(
 
 
 def test_without_json_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*FEW, "--no-all", "--forgiving"]) == 0
+    assert main([*FEW, "--agent", "near-optimal", "--no-all", "--forgiving"]) == 0
     assert "100.00%" in capsys.readouterr().out
 
 
@@ -83,7 +83,10 @@ def test_without_json_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> 
     [
         (["--agent", "shortest"], "did you mean short or shortest-path"),
         (["--agent", "near-optimal", "--soft"], "near-optimal is a planner"),
-        (["--explain"], "near-optimal is a planner; take --agent dynamic"),
+        (
+            ["--agent", "near-optimal", "--explain"],
+            "near-optimal is a planner; take --agent dynamic",
+        ),
         (["--agent", "shortest-path", "--explain"], "--explain is for trained agents"),
         (["--weights", "nowhere"], "is this the folder of an agent"),
         (["--length", "0"], "--length 0"),

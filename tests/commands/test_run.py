@@ -86,6 +86,36 @@ def test_film_has_a_frame_for_every_step(
     assert {path.name for path in tmp_path.iterdir()} == {"errand.gif", "errand.json"}
 
 
+def test_a_film_is_written_as_its_name_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    encoder = tmp_path / "ffmpeg"
+    encoder.write_text('#!/bin/sh\ncat > /dev/null\nfor last; do :; done\necho film > "$last"\n')
+    encoder.chmod(0o755)
+    monkeypatch.setattr("errands.worlds.film.mp4_encoder", lambda: str(encoder))
+    film = tmp_path / "errand.mp4"
+    assert main(["run", "visit", "pig", "--gif", str(film)]) == 0
+    assert film.read_text() == "film\n"
+    assert f"wrote {film}" in capsys.readouterr().out
+    monkeypatch.setattr("errands.worlds.film.mp4_encoder", lambda: None)
+    for name, hint in (("other.mp4", "an MP4 needs ffmpeg"), ("x.webm", "ends in .gif or .mp4")):
+        assert main(["run", "visit pig", "--gif", str(tmp_path / name)]) == 2
+        assert hint in capsys.readouterr().err
+        assert not (tmp_path / name).exists()
+
+
+def test_quotes_are_optional_and_the_reading_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "visit", "pig", "--seed", "7"]) == 0
+    unquoted = capsys.readouterr().out
+    assert main(["run", "visit pig", "--seed", "7"]) == 0
+    assert capsys.readouterr().out == unquoted
+    assert main(["run", "visit pig", "visit box", "--quiet"]) == 0
+    assert main(["run", "--seed", "7", "Please", "go", "to", "the", "pig,", "the", "box"]) == 0
+    assert capsys.readouterr().out.startswith("understood as: visit pig, visit box\nstep ")
+    assert main(["run"]) == 2
+    assert "no instruction found; write one such as 'visit cow'" in capsys.readouterr().err
+
+
 def test_long_films_are_thinned_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "MOST_FRAMES", 6)
     film = tmp_path / "errand.gif"

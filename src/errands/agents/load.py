@@ -65,12 +65,15 @@ def shipped_agents() -> tuple[str, ...]:
 
 
 def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
-    """A shipped agent by name ("grid/dynamic"), or one from a run's folder (a Path)."""
-    folder = name if isinstance(name, Path) else PRETRAINED / name
-    if not isinstance(name, Path) and name not in shipped_agents():
+    """A shipped agent by name ("grid/dynamic"), or one from the folder of a run ("runs/x")."""
+    if name in shipped_agents():
+        folder = PRETRAINED / name
+    elif isinstance(name, Path) or (Path(name) / AGENT).is_file():
+        folder = Path(name)
+    else:
         known = shipped_agents()
         hint = suggest(name, known) if known else "there are none yet"
-        raise ValueError(f"no agent '{name}' is shipped; {hint}")
+        raise ValueError(f"no agent '{name}' is shipped, and it is no folder of a run; {hint}")
     description = read_description(folder)
     try:
         kind, settings = description["kind"], description["network"]
@@ -115,9 +118,7 @@ def load_eyes(name: str | Path) -> Recogniser:
 
 
 def load_skill(name: str | Path, device: str = "cpu") -> TrainedSkill:
-    """The skill of that name, or in that folder, which may be text: it can come from a command."""
-    if name not in shipped_agents() and (Path(name) / AGENT).is_file():
-        name = Path(name)
+    """The skill of that name, or in that folder."""
     found = load(name, device)
     if not isinstance(found, TrainedSkill):
         raise ValueError(f"'{name}' is not a skill")

@@ -19,6 +19,8 @@ WHO_ACTS = (
     f"are shipped; or {' or '.join(named('planner'))}, planners that see the whole state."
 )
 
+DEFAULT_AGENT = f"(default: {FAVOURITE} if shipped, or {ALWAYS_THERE})"
+
 
 @dataclass(frozen=True)
 class Actor:

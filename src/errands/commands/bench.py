@@ -48,9 +48,8 @@ class BenchWorlds:
     def execute(self) -> int:
         check_range("--seconds", self.seconds, 0.01, 3600)
         check_writable("--json", self.json)
-        from rich.console import Console
-
         from errands.commands import peers
+        from errands.commands.progress import activity
         from errands.commands.screen import compiling_notice
 
         if self.peers:
@@ -64,15 +63,14 @@ class BenchWorlds:
 
         cores = numba.get_num_threads()
         quiet = self.json == STANDARD_OUTPUT
-        console = Console(stderr=True)
         speeds: list[dict[str, Any]] = []
         others: list[dict[str, Any]] = []
-        with console.status("measuring") as status:
+        with activity("measuring") as say:
             for world in WORLDS:
-                status.update(f"measuring {world} worlds")
+                say(f"measuring {world} worlds")
                 speeds += measure(world, BATCHES, self.seconds)
             for name in peers.PEERS if self.peers else ():
-                status.update(f"measuring {peers.PEERS[name].title}")
+                say(f"measuring {peers.PEERS[name].title}")
                 others.append(peers.measure_peer(name, self.seconds, cores))
         record = {"cores": cores, "seconds": self.seconds, "worlds": speeds, "peers": others}
         if self.json is not None:

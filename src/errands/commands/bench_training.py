@@ -47,13 +47,13 @@ class BenchTraining:
         check_range("--seconds", self.seconds, 0.01, 3600)
         check_writable("--json", self.json)
         import torch
-        from rich.console import Console
 
+        from errands.commands.progress import activity
         from errands.commands.timing import rates_in_turn
         from errands.evaluation.episodes import origin
 
         trainer, network_only = self._loops()
-        with Console(stderr=True).status("measuring"):
+        with activity(f"measuring for {2 * self.seconds:g} seconds"):
             whole, network = rates_in_turn((lambda: _iterate(trainer), network_only), self.seconds)
         record: dict[str, Any] = {
             "world": self.world,

@@ -60,11 +60,10 @@ class BenchWatch:
         from errands.commands.watch import check_installed
 
         check_installed()
-        from rich.console import Console
-
+        from errands.commands.progress import activity
         from errands.evaluation.episodes import origin
 
-        with Console(stderr=True).status("measuring"), own_server(self.clients) as address:
+        with activity("starting a server and measuring"), own_server(self.clients) as address:
             rates = asyncio.run(self._measure(address))
         record: dict[str, Any] = {
             "world": self.world,

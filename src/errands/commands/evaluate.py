@@ -1,14 +1,14 @@
 """`errands evaluate instructions`: an agent's success over many episodes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from errands.agents.registry import ALWAYS_THERE
-from errands.commands.actors import WHO_ACTS
+from errands.commands.actors import DEFAULT_AGENT, WHO_ACTS
 from errands.commands.choices import DEFAULT_WORLD, WorldOption
 from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
 from errands.commands.problem import (
@@ -20,9 +20,6 @@ from errands.commands.problem import (
     parse_sizes,
 )
 from errands.language.instruction import MAX_INSTRUCTIONS
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
 
 DEFAULT_LENGTH = 4
 
@@ -49,9 +46,7 @@ class EvaluateInstructions:
     world: WorldOption = DEFAULT_WORLD
     agent: Annotated[
         str | None,
-        tyro.conf.arg(
-            metavar="NAME", help=WHO_ACTS, help_behavior_hint=f"(default: {ALWAYS_THERE})"
-        ),
+        tyro.conf.arg(metavar="NAME", help=WHO_ACTS, help_behavior_hint=DEFAULT_AGENT),
     ] = None
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """The folder of your own run (errands train meta), instead of a shipped agent."""
@@ -86,21 +81,12 @@ class EvaluateInstructions:
 
     def execute(self) -> int:
         lengths, sizes = self._check()
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
         from errands.commands.actors import choose_actor
+        from errands.commands.progress import progress
         from errands.commands.screen import compiling_notice
         from errands.evaluation.episodes import InstructionTest, evaluate_instructions
 
-        agent = self.agent if self.agent or self.weights else ALWAYS_THERE
-        actor = choose_actor(self.world, agent, self.weights, soft=self.soft)
+        actor = choose_actor(self.world, self.agent, self.weights, soft=self.soft)
         if self.explain and actor.training is None:
             raise Problem(
                 f"--explain is for trained agents, and {actor.name} is a planner; "
@@ -124,20 +110,10 @@ class EvaluateInstructions:
         with compiling_notice():
             rehearsal = InstructionTest(actor.name, self.world, length=1, episodes=1)
             evaluate_instructions(rehearsal, make_policy=actor.make_policy)
-        console = Console(stderr=True)
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-        bar = Progress(
-            *columns,
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
         records = []
-        with bar:
-            task = bar.add_task("episodes", total=self.episodes * len(tests))
+        with progress("episodes", self.episodes * len(tests)) as show:
             for k, test in enumerate(tests):
-                report = partial(_show_progress, bar, task, k * self.episodes)
+                report = partial(_show_after, show, k * self.episodes)
                 record = evaluate_instructions(
                     test, report, actor.make_policy, explain=self.explain
                 )
@@ -197,8 +173,8 @@ class EvaluateInstructions:
             print(f"wrote {self.json}")
 
 
-def _show_progress(bar: "Progress", task: "TaskID", before: int, ended: int) -> None:
-    bar.update(task, completed=before + ended)
+def _show_after(show: Callable[[int], None], before: int, ended: int) -> None:
+    show(before + ended)
 
 
 def _shown(measured: dict[str, float | None], scale: float = 1, unit: str = "") -> str:

@@ -47,11 +47,9 @@ class EvaluateSkill:
         check_range("--episodes", self.episodes, 1, MOST_EPISODES)
         check_seed(self.seed, self.episodes)
         check_writable("--json", self.json)
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
         from errands.agents.load import TrainedSkill, load, skill_name
         from errands.commands.device import check_device
+        from errands.commands.progress import progress
         from errands.evaluation.skills import SkillTest, evaluate_skill
         from errands.files import DamagedFile
 
@@ -69,18 +67,15 @@ class EvaluateSkill:
         test = SkillTest(
             trained.name, self.world, self.scenario, self.split, self.episodes, self.seed
         )
-        console = Console(stderr=True)
-        bar = Progress(
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        with bar:
-            task = bar.add_task("episodes", total=self.episodes)
-            record = evaluate_skill(trained.skill, test, lambda count: bar.advance(task, count))
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            show(done)
+
+        with progress("episodes", self.episodes) as show:
+            record = evaluate_skill(trained.skill, test, advance)
         record["training"] = {key: learned[key] for key in ("preset", "teacher", "analogy", "seed")}
         record["training"] |= {
             "in_lists": learned.get("in_lists", False),

@@ -29,6 +29,19 @@ def check_writable(option: str, path: Path | None) -> None:
         raise Problem(f"{option} {path}: the folder {folder} is read-only; name another")
 
 
+def check_film(option: str, path: Path | None) -> None:
+    """Refuse a film that could not be encoded, before the work begins."""
+    if path is None:
+        return
+    from errands.worlds.film import FILM_WRITERS, mp4_encoder
+
+    if path.suffix.lower() not in FILM_WRITERS:
+        endings = " or ".join(FILM_WRITERS)
+        raise Problem(f"{option} {path}: a film's name ends in {endings}; change the ending")
+    if path.suffix.lower() == ".mp4" and mp4_encoder() is None:
+        raise Problem(f"{option} {path}: an MP4 needs ffmpeg; install it, or name a .gif file")
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write to the path, or to standard output if it is "-"."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"

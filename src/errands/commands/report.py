@@ -30,11 +30,13 @@ class Report:
     def execute(self) -> int:
         if not self.results.is_dir():
             raise Problem(f"--results {self.results}: there is no such folder; run in a checkout")
+        from errands.commands.progress import activity
         from errands.evaluation.report import write_report
         from errands.files import DamagedFile
 
         try:
-            written = write_report(self.results, self.out)
+            with activity("drawing tables and figures"):
+                written = write_report(self.results, self.out)
         except DamagedFile as error:
             raise Problem(str(error)) from None
         for path in written:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from errands.agents.registry import ALWAYS_THERE, FAVOURITE
-from errands.commands.actors import WHO_ACTS
+from errands.commands.actors import DEFAULT_AGENT, WHO_ACTS
 from errands.commands.choices import DEFAULT_WORLD, WorldOption
-from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.files import STANDARD_OUTPUT, check_film, check_writable, write_json
 from errands.commands.problem import (
     MOST_STEPS,
     Problem,
@@ -18,6 +17,7 @@ from errands.commands.problem import (
     check_range,
     check_seed,
 )
+from errands.language.instruction import understood_as
 from errands.seeds import TEST_SEEDS
 from errands.worlds.spec import WORLDS
 
@@ -35,19 +35,23 @@ class Run:
     """Watch an agent execute a list of instructions.
 
     Instructions are verbs (visit, pick up, transform, interact with), counts and objects, separated
-    by commas, semicolons, lines or "then". In a terminal the world is shown live, with the
-    decisions of a trained agent: its pointer, its subtask, and whether it updates them. Without a
-    terminal one line is printed for every finished instruction. If not all were done, one sentence
-    says why. The exit code is 0 if all were done, 1 if not, 2 for an error in the command.
+    by commas or "then"; `errands words` lists them. Quotes are optional. In a terminal the world is
+    shown live, with the decisions of a trained agent: its pointer, its subtask, and whether it
+    updates them. Without a terminal one line is printed for every finished instruction. If not all
+    were done, one sentence says why. The exit code is 0 if all were done, 1 if not, 2 for an error
+    in the command.
 
     examples
+      errands run visit the cow, grab the egg
       errands run "pick up the pig, visit the box, transform all cows"
       errands run "visit the cow, pick up all eggs" --agent dynamic --json trace.json
       errands run "pick up 2 sheep then visit cat" --world block --gif errand.gif
       errands run "visit duck" --agent shortest-path --seed 3 --json -
     """
 
-    instructions: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="INSTRUCTIONS")]
+    instructions: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="INSTRUCTIONS")
+    ]
     """What to do, such as "visit pig, then pick up all eggs"."""
     world: WorldOption = DEFAULT_WORLD
     agent: Annotated[
@@ -55,7 +59,7 @@ class Run:
         tyro.conf.arg(
             metavar="NAME",
             help=WHO_ACTS,
-            help_behavior_hint=f"(default: {FAVOURITE} if shipped, or {ALWAYS_THERE})",
+            help_behavior_hint=DEFAULT_AGENT,
         ),
     ] = None
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
@@ -70,13 +74,19 @@ class Run:
     forgiving: bool = False
     """Replace a target whenever none is left."""
     gif: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
-    """Write the episode as an animated GIF."""
+    """Write the episode as a film: an animated GIF, or an MP4 if the name ends in .mp4."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the episode step by step; "-" prints it, and nothing else, to standard output."""
     fps: float = 8.0
-    """Steps a second, in the terminal and in the GIF."""
+    """Steps a second, in the terminal and in the film."""
     quiet: bool = False
     """Print nothing; the exit code gives the outcome."""
+
+    @property
+    def text(self) -> str:
+        """The list: in quotes, each instruction in quotes, or without any."""
+        in_quotes = all(" " in part for part in self.instructions)
+        return ("\n" if in_quotes else " ").join(self.instructions)
 
     def execute(self) -> int:
         self._check()
@@ -91,7 +101,7 @@ class Run:
         return 0 if self._perform(self._worlds(), actor) else 1
 
     def _check(self) -> None:
-        check_instructions(self.instructions, WORLDS[self.world].vocabulary)
+        check_instructions(self.text, WORLDS[self.world].vocabulary)
         check_seed(self.seed)
         check_range("--fps", self.fps, 0.1, 60)
         if self.length_limit is not None:
@@ -99,6 +109,7 @@ class Run:
         if self.gif == STANDARD_OUTPUT:
             raise Problem("--gif - is no file: a film is not printed; name one, such as errand.gif")
         check_writable("--gif", self.gif)
+        check_film("--gif", self.gif)
         check_writable("--json", self.json)
 
     def _worlds(self) -> "Worlds":
@@ -107,7 +118,7 @@ class Run:
         worlds = instruction_worlds(
             self.world,
             1,
-            instructions=self.instructions,
+            instructions=self.text,
             forgiving=self.forgiving,
             step_limit=self.length_limit,
         )
@@ -125,13 +136,16 @@ class Run:
         from errands.evaluation.episodes import watch_episode
         from errands.evaluation.explain import explain
         from errands.evaluation.film import EpisodeFilm
-        from errands.worlds.film import save_gif
+        from errands.worlds.film import save_film
 
         policy = Witnessed(actor.make_policy(worlds))
         console = Console()
         silent = self.quiet or self.json == STANDARD_OUTPUT
         film = EpisodeFilm(worlds, MOST_FRAMES) if self.gif else None
         steps: list[WatchedStep] = []
+        reading = understood_as(self.text, worlds.spec.vocabulary)
+        if reading and not silent:
+            print(f"understood as: {reading}")
         if console.is_terminal and not silent:
             with Live(console=console, auto_refresh=False) as live:
                 live.update(scene(worlds, console, _notes(steps)), refresh=True)
@@ -153,7 +167,7 @@ class Run:
             if failure:
                 print(failure.sentence)
         if film and self.gif:
-            save_gif(film.frames, self.gif, self.fps)
+            save_film(film.frames, self.gif, self.fps)
             if not silent:
                 print(f"wrote {self.gif}")
         if self.json:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from errands.stages.trainer import IterationReport, Trainer
 
 BLOCK_WORLD = WorldName("block")
+LINES_APART = 60.0  # seconds between lines without a terminal, unless a validation has one
 
 
 @dataclass(frozen=True)
@@ -237,13 +238,14 @@ def run_training(
     out: Path,
     tell: "Callable[[IterationReport], str]",
 ) -> None:
-    """Train with a progress bar, or with a line at each validation where there is no terminal.
+    """Train with a progress bar, or without a terminal with a line at each validation and minute.
 
     `tell` puts the agent's own numbers into them.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from errands.commands.progress import Pace
     from errands.files import DamagedFile
     from errands.stages.journal import DifferentRun
     from errands.stages.run import train
@@ -261,7 +263,7 @@ def run_training(
     )
     task = bar.add_task("starting", total=None, status="")
     bar.start()
-    last_validation = ""
+    last_validation, pace = "", Pace(LINES_APART)
 
     def say(text: str) -> None:  # folders may hold what looks like markup
         console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -278,7 +280,7 @@ def run_training(
         )
         frames, total = report.frames, trainer.total_frames
         bar.update(task, description=report.stage, total=total, completed=frames, status=status)
-        if report.validation and not console.is_terminal:
+        if not console.is_terminal and (pace.due() or report.validation):
             say(f"{report.stage}  {status}")
 
     try:

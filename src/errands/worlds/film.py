@@ -118,6 +118,15 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
             raise ValueError(f"ffmpeg failed: {reasons[-1]}")
 
 
+# How a film is written, by the ending of its name.
+FILM_WRITERS = {".gif": save_gif, ".mp4": save_mp4}
+
+
+def save_film(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float = 8) -> None:
+    """Write a GIF or an MP4, whichever the file's name ends in."""
+    FILM_WRITERS[Path(path).suffix.lower()](frames, path, fps)
+
+
 def _checked(
     frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
 ) -> tuple[list[Picture], Path]:
