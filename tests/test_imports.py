@@ -15,7 +15,7 @@ LAYERS = (
     ("config",),
     ("presets",),
     ("evaluation",),
-    ("stages", "watch"),
+    ("stages", "watch", "sweep"),
     ("commands",),
     ("cli",),
     ("__main__",),

@@ -1,10 +1,8 @@
 """The `errands` command: finds the requested subcommand and loads only that one."""
 
-import contextlib
 import importlib
 import io
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,6 +39,7 @@ COMMANDS = {
     "evaluate instructions": Entry(
         "evaluate", "EvaluateInstructions", "evaluate an agent on lists of instructions"
     ),
+    "sweep": Entry("sweep", "Sweep", "train, evaluate and collect many runs"),
     "report": Entry("report", "Report", "write tables and figures from committed results"),
     "bench worlds": Entry("bench", "BenchWorlds", "measure the speed of the worlds"),
     "bench training": Entry(
@@ -60,6 +59,7 @@ EXAMPLES = (
     "errands evaluate instructions --agent shortest-path --length 4 --episodes 1000",
     "errands train skill --scenario independent --out runs/independent",
     "errands train meta --agent dynamic --out runs/dynamic",
+    "errands sweep --agent dynamic,short --seeds 0..4 --out runs/lists",
     "errands bench worlds --peers",
     "errands run --help",
     "errands --version",
@@ -137,43 +137,11 @@ def _wrong_command(words: list[str], group: str) -> str:
 
 def _parse(name: str, entry: Entry, arguments: list[str]) -> Command:
     """The command with its options filled in; errors in them become a message of one line."""
-    import tyro
-
-    from errands.commands.choices import REGISTRY
+    from errands.commands.parsing import parse
 
     module = importlib.import_module(f"errands.commands.{entry.module}")
-    program = f"errands {name}"
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            command: Command = tyro.cli(
-                getattr(module, entry.name),
-                prog=program,
-                args=arguments,
-                config=(tyro.conf.FlagCreatePairsOff,),
-                registry=REGISTRY,
-            )
-    except SystemExit as exit:
-        if exit.code == BAD_INPUT:
-            raise Problem(f"{_one_line(said.getvalue())} (see {program} --help)") from None
-        raise
+    command: Command = parse(getattr(module, entry.name), f"errands {name}", arguments)
     return command
-
-
-def _one_line(box: str) -> str:
-    """What the parser says in a box of several lines, without its frame and its repeated help."""
-    title, *rows = re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines()
-    parts = [""]
-    for row in (row.strip(" │╭╮╰╯|+") for row in rows):
-        if row.strip("─-"):
-            parts[-1] = f"{parts[-1]} {row}".strip()
-        elif parts[-1]:  # a rule between two parts
-            parts.append("")
-    message = parts[0] or title.strip(" ─╭╮|+-")
-    for part in parts[1:]:
-        if part.startswith("Perhaps you meant"):
-            message += f"; did you mean {part.split(':')[1].split()[0]}?"
-    return message[:1].lower() + message[1:].rstrip(".")
 
 
 if __name__ == "__main__":

@@ -115,5 +115,6 @@ def _trained(trained: "TrainedAgent", *, soft: bool) -> Actor:
     soft = soft or learned_soft
     facts = {key: learned[key] for key in ("agent", "preset", "analogy", "seed")}
     facts |= {"soft": learned_soft} | {key: description[key] for key in ("frames", "seconds")}
+    facts["hints"] = sorted(description["network"]["hints"])
     name = trained.name.removeprefix(f"{learned['world']}/")
     return Actor(name, lambda worlds: HierarchyPolicy(trained, soft=soft), soft, facts)

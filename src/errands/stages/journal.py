@@ -77,6 +77,7 @@ class Journal:
         line: dict[str, Any] = {
             "stage": report.stage,
             "frames": report.frames,
+            "total_frames": self._trainer.total_frames,
             "seconds": round(self._trainer.seconds, 1),
             "learning_rate": report.learning_rate,
             "rollout": dict(report.rollout),
