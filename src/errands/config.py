@@ -62,6 +62,9 @@ class Training:
     discount: float = setting(0.99, "gamma")
     trace: float = setting(0.96, "lambda")
     analogies: AnalogyWeights = field(default_factory=AnalogyWeights)
+    crowd: float = setting(
+        0.0, "largest share of cells with objects in lists; 0: as the world has them"
+    )
     validate_every: int = setting(250_000, "frames between validations")
     validation_episodes: int = setting(500, "episodes of a validation")
 

@@ -198,3 +198,30 @@ def test_a_recogniser_keeps_the_order_of_its_pictures():
     for i in range(6):
         alone = recogniser(images[i : i + 1], pitch[i : i + 1])
         torch.testing.assert_close(alone, together[i : i + 1], rtol=1e-4, atol=1e-4)
+
+
+class Guesses(nn.Module):
+    """A recogniser that takes every cell for a wall, more or less surely."""
+
+    def __init__(self, probability):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 1, 1)
+        named = torch.full((AHEAD * ASIDE, 3 + KINDS), (1 - probability) / (2 + KINDS))
+        named[:, 1 + WALL - 1] = probability
+        self.named = named.log()
+
+    def forward(self, images, pitch):
+        return self.named.expand(len(images), -1, -1)
+
+
+@pytest.mark.parametrize(("probability", "is_named"), [(0.85, False), (0.95, True)])
+def test_a_guess_is_not_put_on_the_map(probability, is_named):
+    eyes = MapEyes(NETWORK, KINDS, ACTIONS)
+    eyes.recogniser = Guesses(probability)
+    image = torch.zeros(1, 64, 64, 3, dtype=torch.uint8)
+    begins = torch.ones(1, dtype=torch.bool)
+    memory = eyes.initial_memory(1)
+    _, (cells, _, _) = eyes.look(image, torch.zeros(1, dtype=torch.int64), begins, memory)
+    named = cells[0, :-1, :-1].sum(dim=1)
+    assert (named.max() > 0.9) == is_named
+    assert (named.max() == 0) == (not is_named)

@@ -13,8 +13,11 @@ from errands.learning.curriculum import (
     Curriculum,
     EventCurriculum,
     ListCurriculum,
+    crowded,
 )
-from errands.worlds.spec import GRID, MAP_SIZE
+from errands.worlds.spec import BLOCK, GRID, MAP_SIZE
+from errands.worlds.tasks import list_tasks
+from errands.worlds.vector import Worlds
 
 
 def good_batches(curriculum: Curriculum, count: int) -> list[bool]:
@@ -143,3 +146,24 @@ def test_events_go_on_where_they_stopped() -> None:
     events.learn(0.3)
     other.restore(events.facts())
     assert other.times(4.0) == events.times(4.0)
+
+
+def test_a_crowd_is_of_targets_and_of_what_they_turn_into() -> None:
+    setting = crowded(BLOCK, BLOCK.lists, 0.6)
+    assert set(setting.scattered) == {*BLOCK.lists.scattered, "ice"}
+    assert setting.scattered.count("ice") == len(BLOCK.lists.scattered)
+    assert setting.objects == (0.0, 0.6)
+    worlds = Worlds(BLOCK, 400, list_tasks(BLOCK, "train", (4, 4)), setting)
+    worlds.seed(0)
+    worlds.reset()
+    placed, ice = worlds.privileged["counts"].sum(1), worlds.privileged["counts"][:, 6]
+    assert BLOCK.objects[6] == "ice"
+    assert placed.min() < 12
+    assert 30 < placed.max() <= 48  # of 64 cells, a quarter stays empty
+    assert 0.4 < ice.sum() / placed.sum() < 0.5  # targets of the list come on top
+
+
+def test_no_crowd_leaves_the_worlds_own_setting() -> None:
+    assert crowded(BLOCK, BLOCK.lists, 0.0) is BLOCK.lists
+    vanishing = replace(BLOCK, transforms={})
+    assert crowded(vanishing, BLOCK.lists, 0.5).scattered == BLOCK.lists.scattered

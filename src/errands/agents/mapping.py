@@ -43,6 +43,8 @@ class MapNetwork:
     aside: int = setting(9, "cells in each of these rows, the middle one straight ahead")
     largest: int = setting(8, "open cells a side of the largest map")
     fade: float = setting(0.9, "decay of a cell's freshness at each step")
+    # A guess on the map would never be checked.
+    sure: float = setting(0.9, "how probable the name of a cell must be")
 
     @property
     def in_view(self) -> int:
@@ -218,14 +220,15 @@ class MapEyes(MapWindow):
         around = window[place]  # (B, window)
         before = self._window(cells, row * side + column, around)
 
-        named = torch.softmax(self.recogniser(images, pitch), dim=2)  # (B, cells, 1 + K)
-        shown = 1 - named[..., :1]
+        named = torch.softmax(self.recogniser(images, pitch), dim=2)[..., 1:]  # (B, cells, K)
+        named = named * (named.amax(dim=2, keepdim=True) >= self.network.sure)
+        shown = named.sum(dim=2, keepdim=True)
         fresh = cells[..., -1:] * self.network.fade
         cells = torch.cat((cells[..., :-1], fresh), dim=2)
         where = in_view[place][..., None].expand(-1, -1, self.named + 1)
         old = cells.gather(1, where)
         new = torch.cat(
-            (named[..., 1:] + (1 - shown) * old[..., :-1], torch.maximum(shown, old[..., -1:])),
+            (named + (1 - shown) * old[..., :-1], torch.maximum(shown, old[..., -1:])),
             dim=2,
         )
         cells = cells.scatter(1, where, new)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from errands.worlds.spec import Setting
+from errands.worlds.spec import Setting, WorldSpec
 
 SMALLEST = 7  # map size to begin with, border included, unless the world has smaller ones [C]
 GROW_AT = 0.9  # success rate at which the next map size is added [O]
@@ -15,6 +15,20 @@ MEMORY = 4  # batches over which that share is averaged [O]
 def smallest_size(full: Setting) -> int:
     """The map size that a curriculum begins with."""
     return min(SMALLEST, full.sizes[0])
+
+
+def crowded(spec: WorldSpec, setting: Setting, most: float) -> Setting:
+    """Maps of which up to a share of `most` is covered by objects.
+
+    Half of these are targets, half what targets turn into: a list of 20 begins with as many
+    targets as fit, and leaves as many blocks of ice behind, which lists of 4 never show.
+    """
+    if most <= setting.objects[1]:
+        return setting
+    targets = setting.scattered
+    remains = tuple(spec.transforms.get(name) for name in targets)
+    left = tuple(name for name in remains if name is not None)
+    return replace(setting, scattered=targets + left, objects=(setting.objects[0], most))
 
 
 class Curriculum:

@@ -17,7 +17,7 @@ from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
 from errands.learning import distributed, objectives
 from errands.learning.advantages import Credit, assign_credit
-from errands.learning.curriculum import EventCurriculum, ListCurriculum, smallest_size
+from errands.learning.curriculum import EventCurriculum, ListCurriculum, crowded, smallest_size
 from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.learning.objectives import Terms
 from errands.presets import fitted
@@ -88,6 +88,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
     def _setting(self) -> Setting:
         """The world of the stage. Maps grow together with the lists."""
         setting = self.spec.forgiving if self.stage.forgiving else self.spec.lists
+        setting = crowded(self.spec, setting, self.training.crowd)
         if not self.stage.curriculum:
             return setting
         smallest = smallest_size(setting)
@@ -170,7 +171,8 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
         limits = self.spec.limits
         lengths = limits.validation_length, limits.validation_length
         wanted = training_lists(self.spec, "validation", lengths)
-        worlds = Worlds(self.spec, self.training.validation_episodes, wanted)
+        setting = crowded(self.spec, self.spec.lists, self.training.crowd)
+        worlds = Worlds(self.spec, self.training.validation_episodes, wanted, setting)
         worlds.seed(VALIDATION_SEEDS)
         worlds.reset()
         agent = Hierarchy(self.average, self.skill)

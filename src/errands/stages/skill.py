@@ -16,7 +16,7 @@ from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
 from errands.learning import distributed, objectives
 from errands.learning.advantages import Credit, assign_credit
-from errands.learning.curriculum import Curriculum
+from errands.learning.curriculum import Curriculum, crowded
 from errands.learning.objectives import Terms
 from errands.learning.rollout import SkillFrames, SkillRollout
 from errands.presets import fitted
@@ -72,7 +72,8 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         length = self.spec.limits.train_length
         lists = training_lists(self.spec, "train", (1, length))
         count = self.training.worlds
-        worlds = Worlds(self.spec, count, lists, replace(self.spec.lists, event=False))
+        setting = crowded(self.spec, replace(self.spec.lists, event=False), self.training.crowd)
+        worlds = Worlds(self.spec, count, lists, setting)
         worlds.seed(seed + count)
         return SkillRollout(worlds, self.training.steps, self.skill)
 
