@@ -50,6 +50,8 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--seeds", "0", "--episodes", "0"], "--episodes 0 is out of range"),
         (["--seeds", "0", "--lengths", "20..1"], "counts down"),
         (["--seeds", "0", "--task", "1"], "--task 1 is out of range"),
+        (["--seeds", "0", "--ray", "auto", "--jobs", "2"], "--ray and --jobs"),
+        (["--seeds", "0", "--ray", "ray://127.0.0.1:1"], "with --ray auto"),
         (["--seeds", "0", "--only", "*short*"], "--only *short* matches no run"),
     ],
 )

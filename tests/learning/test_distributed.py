@@ -38,11 +38,17 @@ def write_down(curriculum):
 
 distributed.join()
 rank = distributed.rank()
-model = nn.Linear(2, 1)
-model.weight.grad = torch.tensor([[1.0, 10.0]]) * (rank + 1)  # the bias has none
+model = nn.Sequential(nn.Linear(2, 1), nn.Linear(1, 2))
+model[0].weight.grad = torch.tensor([[1.0, 10.0]]) * (rank + 1)  # the bias has none
+model[1].weight.grad = torch.tensor([[2.0], [20.0]]) * (rank + 1)
+messages, send = [], torch.distributed.all_reduce
+torch.distributed.all_reduce = lambda tensor: messages.append(tensor.numel()) or send(tensor)
 distributed.average_gradients(model)
-assert model.bias.grad is None
-print(rank, model.weight.grad.tolist(), distributed.mean(rank))
+torch.distributed.all_reduce = send
+assert messages == [4], messages
+assert model[0].bias.grad is None
+assert model[1].weight.grad.tolist() == [[3.0], [30.0]]
+print(rank, model[0].weight.grad.tolist(), distributed.mean(rank))
 
 folder = pathlib.Path(sys.argv[1])
 taught = tiny(teacher="rl", teachers=Stage(1, 1e-2, 1e-2), teacher_worlds=2)
@@ -85,6 +91,30 @@ def test_one_process_under_torchrun_is_alone_too(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("WORLD_SIZE", "1")
     distributed.join()
     assert not torch.distributed.is_initialized()
+
+
+@pytest.mark.parametrize(
+    ("device", "own", "backend"),
+    [("cpu", "cpu", "gloo"), ("cuda", "cuda:3", "nccl"), ("cuda:1", "cuda:1", "nccl")],
+)
+def test_the_device_decides_how_processes_meet(
+    device: str, own: str, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not whether there is a GPU: processes on CPUs meet on machines with GPUs, too."""
+    met: list[str] = []
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setattr(torch.cuda, "set_device", met.append)
+    monkeypatch.setattr(torch.distributed, "init_process_group", met.append)
+    assert distributed.own_device(device) == own
+    distributed.join(own)
+    assert met == ([backend] if own == "cpu" else [own, backend])
+
+
+def test_alone_the_device_is_the_one_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert distributed.own_device("cuda") == "cuda"
 
 
 @pytest.mark.slow

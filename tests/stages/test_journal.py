@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from errands.agents.load import load
 from errands.config import SkillTraining, Stage
@@ -91,6 +92,23 @@ def test_what_a_run_leaves_behind(uninterrupted: tuple[SkillTrainer, Path]) -> N
     seconds = [line["seconds"] for line in lines]
     assert seconds == sorted(seconds)
     assert trainer.finished
+
+
+def test_tensorboard_compares_settings(uninterrupted: tuple[SkillTrainer, Path]) -> None:
+    """In the same run as the curves, not in another folder."""
+    _, folder = uninterrupted
+    events = EventAccumulator(str(folder)).Reload()
+    plugins = events.summary_metadata
+    written = {tag for tag in plugins if tag.startswith("_hparams_/")}
+    assert written == {"_hparams_/experiment", "_hparams_/session_start_info"}
+    content = plugins["_hparams_/session_start_info"].plugin_data.content
+    settings = HParamsPluginData.FromString(content).session_start_info.hparams
+    assert settings["seed"].number_value == 0
+    assert settings["scenario"].string_value == "independent"
+    assert settings["distill/frames"].number_value == 3 * ITERATION
+    about = plugins["_hparams_/experiment"].plugin_data.content
+    (metric,) = HParamsPluginData.FromString(about).experiment.metric_infos
+    assert metric.name.tag in events.Tags()["scalars"]
 
 
 def test_the_best_weights_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from errands.sweep import screen
-from errands.sweep.local import Job
 from errands.sweep.plan import make_plan
 from errands.sweep.work import Progress
+from errands.sweep.worker import Job
 
 
 def jobs_of(*groups: dict[str, object]) -> dict[str, Job]:

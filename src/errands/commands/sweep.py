@@ -16,6 +16,7 @@ from errands.commands.problem import MOST_EPISODES, Problem, check_range, check_
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from errands.sweep.cluster import RaySweep
     from errands.sweep.local import LocalSweep
     from errands.sweep.plan import Plan
 
@@ -41,6 +42,7 @@ class Sweep:
       errands sweep results/sweeps/grid.toml --out runs/grid --only "*-dynamic-*" --jobs 2
       errands sweep results/sweeps/grid.toml --out runs/grid --status
       errands sweep results/sweeps/grid.toml --list
+      errands sweep results/sweeps/grid.toml --out runs/grid --ray auto
     """
 
     file: Annotated[
@@ -76,6 +78,9 @@ class Sweep:
         tyro.conf.arg(metavar="PATTERN", help_behavior_hint="(repeatable)"),
     ] = ()
     """Only runs whose names match, and those that they need; * stands for any text."""
+    ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None
+    """Run on the Ray cluster at this address, or, with "auto", on the one of this machine. Needs
+    the extra `ray`."""
     task: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
     """Only run number N, counted from 0, and those that it needs: for the job arrays of a cluster's
     scheduler."""
@@ -96,13 +101,19 @@ class Sweep:
 
         if self.out.exists() and not self.out.is_dir():
             raise Problem(f"--out {self.out} is a file; name a folder")
+        if self.ray is not None and (self.jobs or self.task is not None):
+            raise Problem("--ray and --jobs or --task exclude each other; drop one of them")
         at_once = self.jobs or cores()
         console = Console(stderr=True)
-        sweep = LocalSweep(plan, self.out.resolve(), at_once)
+        root = self.out.resolve()
+        sweep: LocalSweep | RaySweep = LocalSweep(plan, root, at_once)
         if self.status:
-            Console().print(table(sweep.jobs, sweep.root, at_once))
+            Console().print(table(sweep.jobs, root, at_once))
             return 0
-        sweep.root.mkdir(parents=True, exist_ok=True)
+        if self.ray is not None:
+            sweep = _on_cluster(plan, root, self.ray)
+            at_once = sweep.cores
+        root.mkdir(parents=True, exist_ok=True)
         _end_like_ctrl_c()
         try:
             show_sweep(sweep.jobs, sweep.root, sweep.poll, console, at_once)
@@ -166,7 +177,7 @@ class Sweep:
             raise Problem(f"--only {self.only[0]} matches no run; --list shows their names")
         return plan.only(wanted)
 
-    def _tell(self, sweep: "LocalSweep", console: "Console") -> int:
+    def _tell(self, sweep: "LocalSweep | RaySweep", console: "Console") -> int:
         failed = [job for job in sweep.jobs.values() if job.situation == "failed"]
         done = len(sweep.jobs) - len(failed)
         said = f"{done} of {len(sweep.jobs)} runs done; results in {self.out}"
@@ -174,6 +185,20 @@ class Sweep:
             said += f"; {len(failed)} failed, of which {self.out}/runs/NAME/output.txt tells more"
         console.print(said, markup=False, highlight=False, soft_wrap=True)
         return 1 if failed else 0
+
+
+def _on_cluster(plan: "Plan", root: Path, address: str) -> "RaySweep":
+    try:
+        from errands.sweep.cluster import NoCluster, RaySweep, connect
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise Problem("--ray needs Ray; install it with pip install 'errands[ray]'") from None
+    try:
+        connect(address)
+    except NoCluster as error:
+        raise Problem(f"--ray: {error}; start one with ray start --head") from None
+    return RaySweep(plan, root)
 
 
 def cores() -> int:
@@ -212,7 +237,7 @@ def _end_like_ctrl_c() -> None:
         signal.signal(number, interrupt)
 
 
-def _save_all(sweep: "LocalSweep", console: "Console") -> None:
+def _save_all(sweep: "LocalSweep | RaySweep", console: "Console") -> None:
     import time
 
     console.print("saving all runs; a second Ctrl-C ends them at once", soft_wrap=True)

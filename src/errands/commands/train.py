@@ -42,10 +42,15 @@ class _Run:
     threads: int = 0
     """Threads for the network and for the worlds; 0 takes the defaults of PyTorch and Numba."""
 
-    def prepare(self) -> None:
-        """Check the options before anything is created, and choose the device."""
+    def prepare(self) -> str:
+        """Check the options before anything is created; returns the device of this process."""
         check_run(self.out, self.seed, self.threads)
-        choose_device(self.device, self.threads)
+        from errands.learning import distributed
+
+        device = distributed.own_device(self.device)
+        choose_device(device, self.threads)
+        distributed.join(device)
+        return device
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class TrainSkill(_Run):
         is_block = eyes_of(self.world) == "block"
         if self.in_lists and not (is_block and self.scenario == "independent"):
             raise Problem("--in-lists needs --world block --scenario independent")
-        self.prepare()
+        device = self.prepare()
         from errands.presets import skill_training
         from errands.stages.skill import SkillTrainer
 
@@ -97,7 +102,7 @@ class TrainSkill(_Run):
             eyes=self.eyes,
             seed=self.seed,
         )
-        run_training(training, lambda: SkillTrainer(training, self.device), self.out, _tell_skill)
+        run_training(training, lambda: SkillTrainer(training, device), self.out, _tell_skill)
         return 0
 
 
@@ -117,12 +122,12 @@ class TrainEyes(_Run):
     def execute(self) -> int:
         if eyes_of(self.world) != "block":
             raise Problem("--world grid shows its map directly; use --world block")
-        self.prepare()
+        device = self.prepare()
         from errands.presets import eyes_training
         from errands.stages.eyes import EyesTrainer
 
         training = eyes_training(self.world, self.preset, seed=self.seed)
-        run_training(training, lambda: EyesTrainer(training, self.device), self.out, _tell_eyes)
+        run_training(training, lambda: EyesTrainer(training, device), self.out, _tell_eyes)
         return 0
 
 
@@ -168,7 +173,7 @@ class TrainMeta(_Run):
     """Leave out one of the preset's additions to the paper: head-start, grounding, reminder, ..."""
 
     def execute(self) -> int:
-        self.prepare()
+        device = self.prepare()
         from errands.presets import meta_training
         from errands.stages.meta import MetaTrainer
 
@@ -186,7 +191,7 @@ class TrainMeta(_Run):
         except ValueError as error:
             raise Problem(f"--without: {error}") from None
         check_skill(training)
-        run_training(training, lambda: MetaTrainer(training, self.device), self.out, _tell_meta)
+        run_training(training, lambda: MetaTrainer(training, device), self.out, _tell_meta)
         return 0
 
 

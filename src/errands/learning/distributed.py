@@ -12,10 +12,26 @@ import torch
 from torch import distributed
 
 
-def join() -> None:
-    """Meet the other processes, if torchrun has started any."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
-        distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+def own_device(device: str) -> str:
+    """The device of this process: of several on one machine, each takes a GPU of its own."""
+    if _is_one_of_several() and device == "cuda":
+        return f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+    return device
+
+
+def join(device: str = "cpu") -> None:
+    """Meet the other processes, if torchrun has started any; `device` is this process's."""
+    if not _is_one_of_several() or distributed.is_initialized():
+        return
+    if torch.device(device).type == "cuda":
+        torch.cuda.set_device(device)
+        distributed.init_process_group("nccl")
+    else:
+        distributed.init_process_group("gloo")
+
+
+def _is_one_of_several() -> bool:
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def rank() -> int:
@@ -37,10 +53,15 @@ def mean(value: float) -> float:
 
 
 def average_gradients(model: torch.nn.Module) -> None:
-    """Every process takes the same step: the mean of all gradients."""
+    """Every process takes the same step: the mean of all gradients, in one message."""
     if not distributed.is_initialized():
         return
-    for parameter in model.parameters():
-        if parameter.grad is not None:
-            distributed.all_reduce(parameter.grad)
-            parameter.grad /= processes()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    if not gradients:
+        return
+    bucket = torch.cat([gradient.flatten() for gradient in gradients])
+    distributed.all_reduce(bucket)
+    bucket /= processes()
+    parts = torch.split(bucket, [gradient.numel() for gradient in gradients])
+    for gradient, part in zip(gradients, parts, strict=True):
+        gradient.copy_(part.view_as(gradient))

@@ -10,11 +10,13 @@ events.out.tfevents...       the same curves for TensorBoard
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
+from torch.utils.tensorboard.summary import hparams
 
 from errands.agents.formats import lift_training
 from errands.config import Training
@@ -23,6 +25,7 @@ from errands.learning import checkpoint, distributed
 from errands.stages.trainer import IterationReport, Trainer
 
 CONFIG, LOG = "config.json", "log.jsonl"
+BEST_BY = "validation/success"  # the curve that TensorBoard compares runs by
 SECONDS_BETWEEN_CHECKPOINTS = 45.0
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -43,6 +46,7 @@ class Journal:
             # Log and TensorBoard forget what was written after the checkpoint that is resumed.
             _forget_lines_after(folder / LOG, trainer.frames)
             self._board = SummaryWriter(str(folder), purge_step=trainer.frames + 1)
+            _write_settings(self._board, trainer.training)
         self._saved_at = self._written_at = time.monotonic()
         self._saved_frames = trainer.frames
 
@@ -111,6 +115,31 @@ def claim(folder: Path, training: Training) -> None:
         raise DifferentRun(
             f"'{folder}' contains a run with another {', '.join(changed)}; choose another --out"
         )
+
+
+def _write_settings(board: SummaryWriter, training: Training) -> None:
+    """Let TensorBoard's HPARAMS page compare runs by their settings.
+
+    `SummaryWriter.add_hparams` would make another run of them, in a folder of its own.
+    """
+    writer: Any = board.file_writer
+    settings = _settings(asdict(training))
+    experiment, start, _ = hparams(settings, {BEST_BY: 0.0})  # type: ignore[no-untyped-call]
+    writer.add_summary(experiment)
+    writer.add_summary(start)
+
+
+def _settings(values: Mapping[str, Any], prefix: str = "") -> dict[str, bool | int | float | str]:
+    """Settings by their path: {"network/conv1": 4}."""
+    found: dict[str, bool | int | float | str] = {}
+    for name, value in values.items():
+        if isinstance(value, tuple | list):
+            value = {str(k): item for k, item in enumerate(value)}
+        if isinstance(value, Mapping):
+            found |= _settings(value, f"{prefix}{name}/")
+        elif isinstance(value, bool | int | float | str):
+            found[prefix + name] = value
+    return found
 
 
 def _forget_lines_after(path: Path, frames: int) -> None:

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from errands.sweep import work
-from errands.sweep.local import Job
 from errands.sweep.work import Progress
+from errands.sweep.worker import Job
 
 ORDER = ("training", "evaluating", "failed", "elsewhere", "waiting", "done")
 COLOURS = {"training": "cyan", "evaluating": "blue", "failed": "red", "done": "green"}

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -152,7 +153,13 @@ def lock(root: Path, run: Run) -> IO[bytes] | None:
     return file
 
 
-def start(root: Path, run: Run, step: Step, held: IO[bytes]) -> subprocess.Popen[bytes]:
+def start(
+    root: Path,
+    run: Run,
+    step: Step,
+    held: IO[bytes],
+    before_start: Callable[[], None] | None = None,
+) -> subprocess.Popen[bytes]:
     """Start a command with one thread, in its own session: Ctrl-C reaches the sweep alone."""
     if step.result:
         (root / step.result).parent.mkdir(parents=True, exist_ok=True)
@@ -174,6 +181,7 @@ def start(root: Path, run: Run, step: Step, held: IO[bytes]) -> subprocess.Popen
             stderr=output,
             start_new_session=True,
             pass_fds=(held.fileno(),),
+            preexec_fn=before_start,
         )
 
 
