@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "errands"
 LAYERS = (
-    ("files", "seeds", "settings"),
+    ("files", "kernel", "seeds", "settings"),
     ("language",),
     ("worlds", "agents"),  # in one layer: they do not know each other
     ("learning",),

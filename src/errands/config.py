@@ -8,8 +8,8 @@ derives it.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from errands.agents.mapping import MapNetwork
 from errands.agents.meta import MetaNetwork
+from errands.agents.recogniser import MapNetwork
 from errands.agents.registry import FAVOURITE
 from errands.agents.skill import SkillNetwork
 from errands.learning.losses import AnalogyWeights

@@ -1,17 +1,22 @@
 """Eyes that remember: if they name everything rightly, the map is the world as far as seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from errands.agents.mapping import EMPTY, WALL, MapEyes, MapNetwork, Recogniser
+from errands.agents.map_kernels import EMPTY, WALL
+from errands.agents.mapping import MapEyes, MapSight, MapWindow
+from errands.agents.recogniser import MapNetwork, Recogniser
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
 from errands.worlds.raycast import build_tables
 from errands.worlds.scenes import count_pixels
 from errands.worlds.spec import BLOCK, FIRST_OBJECT
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
+from twins import mapping as twin
 
 NETWORK = MapNetwork()
 AHEAD, ASIDE, SIDE, REACH = NETWORK.ahead, NETWORK.aside, NETWORK.side, NETWORK.reach
@@ -65,6 +70,11 @@ def _walk(steps, seed=0, count=6):
         yield worlds, eyes, seen, sight, start
 
 
+def _numbers(eyes, seen):
+    """The window now and before, and the body, as numbers from 0 to 1."""
+    return tuple(part.float() / 255 for part in eyes.split(seen))
+
+
 def _in_world(start, forward, right):
     heading = start["heading"]
     row = start["row"] + forward * AHEAD_ROW[heading] + right * AHEAD_ROW[(heading + 1) % 4]
@@ -104,7 +114,7 @@ def test_the_map_holds_what_was_seen_where():
 
 def test_the_window_is_centred_on_the_agent_and_turned_its_way():
     for worlds, eyes, seen, _, _ in _walk(40, seed=1):
-        now, _, body = eyes.split(seen, torch.float32)
+        now, _, body = _numbers(eyes, seen)
         for i, world in enumerate(worlds.privileged):
             here = _in_world(world, 0, 0)
             assert here == (world["row"], world["column"])
@@ -119,7 +129,7 @@ def test_the_window_is_centred_on_the_agent_and_turned_its_way():
 
 def test_unknown_is_what_was_not_seen_and_may_be_inside():
     *_, (worlds, eyes, seen, _, _) = _walk(60, seed=2)
-    now, _, _ = eyes.split(seen, torch.float32)
+    now, _, _ = _numbers(eyes, seen)
     known = now[..., : eyes.named].sum(dim=2)
     assert ((now[..., -1] > 0.5) <= (known < 0.5)).all()
     # Every open cell of the world that was never seen is unknown, never "outside".
@@ -168,14 +178,14 @@ def test_a_wall_on_the_map_stops_a_step():
     eyes = MapEyes(NETWORK, KINDS, ACTIONS).eval()
     cells, pose, picture = eyes.initial_memory(2)
     pose[:] = torch.tensor([8, 8, 0, 0])
-    cells[0, 7 * SIDE + 8, WALL - 1] = 1.0
-    cells[1, 7 * SIDE + 8, EMPTY - 1] = 1.0
+    cells[0, 7 * SIDE + 8, WALL] = 1.0
+    cells[1, 7 * SIDE + 8, EMPTY] = 1.0
     begins = torch.zeros(2, dtype=torch.bool)
     seen, (_, after, _) = eyes.look(
         picture + 1, torch.tensor([4, 4]), begins, (cells, pose, picture)
     )
     assert after[:, 0].tolist() == [8, 7]
-    assert eyes.split(seen, torch.float32)[2][:, -1].tolist() == [0.0, 1.0]
+    assert _numbers(eyes, seen)[2][:, -1].tolist() == [0.0, 1.0]
 
 
 def test_a_step_that_changes_nothing_in_sight_has_failed():
@@ -200,6 +210,75 @@ def test_a_recogniser_keeps_the_order_of_its_pictures():
         torch.testing.assert_close(alone, together[i : i + 1], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("sure", [0.0, 0.7])
+def test_maps_are_kept_as_the_slow_twin_keeps_them(sure):
+    """Step after step, on maps of its own: poses are the same, numbers up to the last bits."""
+    worlds = Worlds(BLOCK, 8, list_tasks(BLOCK, "train", (4, 4), step_limit=20))
+    worlds.seed(3)
+    worlds.reset()
+    torch.manual_seed(0)
+    eyes = MapEyes(replace(NETWORK, sure=sure), KINDS, ACTIONS).eval()
+    with torch.no_grad():
+        eyes.recogniser.name.weight *= 20  # sure of most cells, and undecided about some
+    memory = expected = eyes.initial_memory(8)
+    random = np.random.default_rng(0)
+    acted, begins = torch.zeros(8, dtype=torch.int64), torch.ones(8, dtype=torch.bool)
+    walked = 0
+    for _ in range(45):
+        images = torch.from_numpy(worlds.images.copy())
+        seen, memory = eyes.look(images, acted, begins, memory)
+        windows, body, expected = twin.look(eyes, images, acted, begins, expected)
+        numbers = torch.cat((windows.flatten(1), body), dim=1) * 255
+        assert (seen - numbers).abs().max() < 0.501
+        assert torch.equal(memory[1], expected[1])
+        assert torch.equal(memory[2], expected[2])
+        torch.testing.assert_close(memory[0], expected[0], rtol=1e-4, atol=1e-5)
+        walked += int(body[:, -1].sum())
+        begins = torch.from_numpy(worlds.status > 0)
+        action = random.choice(ACTIONS, 8, p=[0.15, 0.1, 0.05, 0.1, 0.4, 0.1, 0.05, 0.05, 0])
+        worlds.step(action, renew=True)
+        acted = torch.from_numpy(action)
+    assert walked > 20
+
+
+def test_what_is_in_sight_is_summarised_as_the_slow_twin_does():
+    eyes = MapWindow(MapNetwork(largest=4), KINDS, ACTIONS, near=2)
+    features = torch.randint(0, 256, (7, eyes.size), dtype=torch.uint8)
+    features[:, ::3] = 0
+    torch.testing.assert_close(eyes.kinds(features), twin.kinds(eyes, features))
+
+
+def test_looking_leaves_the_memory_as_it_was():
+    eyes = MapEyes(NETWORK, KINDS, ACTIONS).eval()
+    memory = eyes.initial_memory(2)
+    memory[1][:] = torch.tensor([8, 8, 0, 1])
+    kept = [item.clone() for item in memory]
+    images = torch.full((2, 64, 64, 3), 9, dtype=torch.uint8)
+    begins = torch.tensor([True, False])
+    _, (*_, picture) = eyes.look(images, torch.tensor([4, 4]), begins, memory)
+    assert all(map(torch.equal, memory, kept))
+    images += 1  # worlds write their next picture over this one
+    assert (picture == 9).all()
+
+
+def test_a_skill_sees_both_windows_through_two_layers():
+    torch.manual_seed(0)
+    eyes = MapWindow(MapNetwork(largest=3), KINDS, ACTIONS)
+    sight = MapSight(eyes, condition=5, conv1=3, conv2=4).double()
+    features = torch.randint(0, 256, (2, 3, eyes.size), dtype=torch.uint8)
+    phi, begins = torch.randn(2, 3, 5).double(), torch.zeros(2, 3, dtype=torch.bool)
+    seen, memory = sight(features, phi, begins, ())
+    assert memory == ()
+    windows = features[..., : -eyes.body].double().view(2, 3, 2, -1, eyes.channels) / 255
+    for t in range(2):
+        for i in range(3):
+            weight = sight.conv1.weight(phi[t, i]).view(eyes.channels, 3)
+            now, before = (window @ weight + sight.conv1.bias for window in windows[t, i])
+            cells = torch.relu(sight.conv2(torch.cat((now, before), dim=1)))
+            body = features[t, i, -eyes.body :] / 255
+            torch.testing.assert_close(seen[t, i], torch.cat((cells.flatten(), body.double())))
+
+
 class Guesses(nn.Module):
     """A recogniser that takes every cell for a wall, more or less surely."""
 
@@ -207,7 +286,7 @@ class Guesses(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(1, 1, 1)
         named = torch.full((AHEAD * ASIDE, 3 + KINDS), (1 - probability) / (2 + KINDS))
-        named[:, 1 + WALL - 1] = probability
+        named[:, 1 + WALL] = probability
         self.named = named.log()
 
     def forward(self, images, pitch):

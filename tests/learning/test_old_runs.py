@@ -13,9 +13,9 @@ from torch import Tensor
 
 from errands.agents.files import network_from
 from errands.agents.formats import lift_training, names_of_weights, renamed
-from errands.agents.mapping import MapNetwork
 from errands.agents.memory import leaves, restored
 from errands.agents.meta import MetaController, MetaNetwork
+from errands.agents.recogniser import MapNetwork
 from errands.agents.skill import Skill, SkillMemory, SkillNetwork
 from errands.learning.old_runs import lift_checkpoint
 from errands.presets import meta_training

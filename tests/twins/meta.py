@@ -10,9 +10,10 @@ from torch import Tensor
 from errands.agents.deciding import Decision
 from errands.agents.hints import HINTS, named_hints
 from errands.agents.instructions import SHIFTS, bags_of_words
-from errands.agents.mapping import MapNetwork, MapWindow
+from errands.agents.mapping import MapWindow
 from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
+from errands.agents.recogniser import MapNetwork
 from errands.agents.updater import Carried
 from errands.presets import FAST_HINTS, meta_training
 

@@ -17,12 +17,12 @@ from errands.commands.play import choose
 from errands.evaluation.episodes import InstructionTest, agent_named, evaluate_instructions
 from errands.evaluation.film import EpisodeFilm
 from errands.evaluation.tables import place_of_world
+from errands.kernel import kernel
 from errands.watch import choices
 from errands.watch.episode import Episode
 from errands.watch.protocol import Begin
 from errands.worlds import grid
 from errands.worlds.gym import instruction_worlds, render
-from errands.worlds.kernel import kernel
 from errands.worlds.kinds import KINDS
 from errands.worlds.mechanics import Mechanics
 from errands.worlds.planner import PLANNERS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from errands.worlds.kernel import kernel
+from errands.kernel import kernel
 from errands.worlds.record import new_records, record_dtype
 from errands.worlds.spec import MAP_SIZE, MOST_OBJECTS
 from errands.worlds.state import World

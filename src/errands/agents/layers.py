@@ -87,8 +87,13 @@ class PredictedConv(nn.Module):
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         """(B, P, C) and (B, E) to (B, P, C'): a matrix product a sample beats a convolution."""
-        weight = self.weight(condition).view(-1, *self.shape)  # (B, C, C')
+        weight = self.weights(condition)
         return torch.baddbmm(self.bias, x.to(weight.dtype), weight)
+
+    def weights(self, condition: Tensor) -> Tensor:
+        """What is predicted: (B, C, C')."""
+        weight: Tensor = self.weight(condition)
+        return weight.view(-1, *self.shape)
 
 
 class FactorisedLinear(nn.Module):

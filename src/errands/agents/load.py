@@ -8,8 +8,9 @@ from typing import Any
 from errands.agents.files import AGENT, network_from, read_description, rebuild
 from errands.agents.formats import names_of_weights
 from errands.agents.hierarchy import Hierarchy
-from errands.agents.mapping import MapEyes, MapNetwork, Recogniser
+from errands.agents.mapping import MapEyes
 from errands.agents.meta import MetaController, MetaNetwork
+from errands.agents.recogniser import MapNetwork, Recogniser
 from errands.agents.skill import Skill, SkillNetwork
 from errands.files import DamagedFile
 from errands.language.vocabulary import suggest

@@ -41,8 +41,9 @@ from errands.agents.eyes import (
 from errands.agents.hints import Moment, Numbers
 from errands.agents.instructions import Instructions
 from errands.agents.layers import Noise, SubtaskEmbedding
-from errands.agents.mapping import MapNetwork, MapSight, MapWindow
+from errands.agents.mapping import MapSight, MapWindow
 from errands.agents.memory import Memory, each
+from errands.agents.recogniser import MapNetwork
 from errands.agents.updater import Carried, SubtaskUpdater, UpdateContext
 from errands.settings import setting
 

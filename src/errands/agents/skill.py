@@ -19,8 +19,9 @@ from errands.agents.eyes import (
     keep_variance,
 )
 from errands.agents.layers import SubtaskEmbedding, undecided
-from errands.agents.mapping import MapEyes, MapNetwork, MapSight
+from errands.agents.mapping import MapEyes, MapSight
 from errands.agents.memory import Memory, each
+from errands.agents.recogniser import MapNetwork
 from errands.language.splits import MOST_REPEATS
 from errands.settings import setting
 

@@ -38,7 +38,7 @@ class MetaFrames:
     def worlds(self, index: Tensor) -> "MetaFrames":
         """The same steps of some of the worlds."""
         part = {
-            field.name: each(lambda item: item[:, index], getattr(self, field.name))
+            field.name: each(lambda item: item.index_select(1, index), getattr(self, field.name))
             for field in fields(self)
         }
         return replace(self, **part)

@@ -45,7 +45,7 @@ class SkillFrames:
     def worlds(self, index: Tensor) -> "SkillFrames":
         """The same steps of some of the worlds."""
         part = {
-            field.name: getattr(self, field.name)[:, index]
+            field.name: getattr(self, field.name).index_select(1, index)
             for field in fields(self)
             if field.name != "memory"
         }

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from errands.agents.mapping import Recogniser
+from errands.agents.recogniser import Recogniser
 from errands.config import EyesTraining, Stage
 from errands.learning import distributed
 from errands.learning.advantages import Credit

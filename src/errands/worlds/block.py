@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.language.vocabulary import PICK_UP, TRANSFORM, VISIT
 from errands.worlds.actions import BlockAction
 from errands.worlds.art import load_art
-from errands.worlds.kernel import kernel
 from errands.worlds.planner import UNREACHABLE, mark_least
 from errands.worlds.raycast import RayTables, build_tables, render_view, texture_atlas
 from errands.worlds.spec import FIRST_OBJECT, MAP_SIZE, WALL, Rules, WorldSpec

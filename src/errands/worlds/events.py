@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from errands.worlds.kernel import kernel
+from errands.kernel import kernel
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, NOTHING, Rules
 from errands.worlds.state import World, below, is_free, place_somewhere, set_tile, uniform
 

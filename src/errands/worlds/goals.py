@@ -5,8 +5,8 @@ picked up or transformed an object. An instruction with quantity q is done after
 with ALL, by a fitting deed that leaves none of its objects in the world.
 """
 
+from errands.kernel import kernel
 from errands.language.vocabulary import ALL, INTERACT
-from errands.worlds.kernel import kernel
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, NOTHING, Rules
 from errands.worlds.state import (
     QUANTITY,

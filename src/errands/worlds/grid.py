@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.language.vocabulary import PICK_UP, TRANSFORM, VISIT
 from errands.worlds.actions import GridAction
 from errands.worlds.events import COLUMN_STEPS, ROW_STEPS
-from errands.worlds.kernel import kernel
 from errands.worlds.planner import UNREACHABLE, mark_least
 from errands.worlds.spec import FIRST_OBJECT, MAP_SIZE, WALL, WATER, Rules
 from errands.worlds.state import World

@@ -17,11 +17,11 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.language.instruction import Instruction
 from errands.language.vocabulary import ALL, TRANSFORM, VISIT, Vocabulary
 from errands.worlds.events import COLUMN_STEPS, ROW_STEPS
 from errands.worlds.goals import reach, resolved_verb
-from errands.worlds.kernel import kernel
 from errands.worlds.record import Records, new_records
 from errands.worlds.spec import (
     EMPTY,

@@ -9,8 +9,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import specialised
 from errands.worlds import planner
-from errands.worlds.kernel import specialised
 from errands.worlds.layout import Pool, begin_world
 from errands.worlds.record import Records
 from errands.worlds.spec import Rules, WorldSpec

@@ -13,9 +13,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.language.vocabulary import TRANSFORM
 from errands.worlds.goals import resolved_verb
-from errands.worlds.kernel import kernel
 from errands.worlds.kinds import KINDS
 from errands.worlds.record import Records
 from errands.worlds.spec import NOTHING, WorldSpec

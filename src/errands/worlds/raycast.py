@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.worlds.art import PICTURE_SIZE as PICTURE
 from errands.worlds.draw import generated_picture
-from errands.worlds.kernel import kernel
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, WALL, WATER
 
 # From the spec: Minecraft's camera. Pictures are square: the field of view is 70 degrees both ways.

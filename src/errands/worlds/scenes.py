@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.worlds.art import load_art
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW, HIGHEST, LOWEST
-from errands.worlds.kernel import kernel
 from errands.worlds.raycast import (
     FLOOR,
     OBJECT_FRONT,

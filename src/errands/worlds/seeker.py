@@ -15,11 +15,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.language.vocabulary import VISIT
 from errands.worlds import block
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
 from errands.worlds.goals import resolved_verb
-from errands.worlds.kernel import kernel
 from errands.worlds.planner import Plan
 from errands.worlds.raycast import EYE_HEIGHT, FIELD_OF_VIEW, PITCH_STEP
 from errands.worlds.record import Records

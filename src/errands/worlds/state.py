@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.worlds.kernel import kernel
+from errands.kernel import kernel
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, MOST_OBJECTS, NOTHING
 
 VERB, TARGET, QUANTITY, SUPPLY = range(4)  # columns of an instruction's row in `goals`

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernel import kernel
 from errands.language.vocabulary import TRANSFORM, VISIT
 from errands.worlds.events import come_and_go, walk
 from errands.worlds.goals import advance_goals, put_back
-from errands.worlds.kernel import kernel
 from errands.worlds.layout import Ranges
 from errands.worlds.spec import EMPTY, FIRST_OBJECT, NOTHING, WALL, WATER, Rules
 from errands.worlds.state import Goals, World, set_tile

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.worlds.kernel import bound_to
+from errands.kernel import bound_to
 from errands.worlds.kinds import KINDS, Kind
 from errands.worlds.layout import compile_pool, compile_setting, compile_tasks
 from errands.worlds.planner import Plan, Planner, Teacher

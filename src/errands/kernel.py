@@ -1,10 +1,11 @@
-"""How the worlds' inner loops are compiled: by Numba, cached on disk, without the GIL.
+"""How inner loops are compiled: by Numba, cached on disk, without the GIL.
 
 Numba's own cache considers only the file that a function is in, not the files of the functions
 that it calls, so after a change of a rule it could return an outdated step. Here the name of the
-cache folder depends on the content of every file that kernels use: a change in one of them
-recompiles all. Nor does the cache consider compiler options: parallel kernels have a separate
-folder, so that the same function can be compiled for one core and for all.
+cache folder depends on the content of every file that the worlds' kernels use: a change in one of
+them recompiles all. (The agents' kernels call none from another file.) Nor does the cache consider
+compiler options: parallel kernels have a separate folder, so that the same function can be compiled
+for one core and for all.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-# Modules that no kernel depends on: a change in them recompiles nothing.
+# Modules of the worlds that no kernel depends on: a change in them recompiles nothing.
 WITHOUT_KERNELS = {"__init__", "art", "draw", "film", "gym", "kinds", "registration", "tasks"}
 CONSTANTS = "language/vocabulary.py"  # its codes of verbs and quantities are compiled in
 
@@ -26,8 +27,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def _cache_folder() -> str:
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    sources = [source for source in here.glob("*.py") if source.stem not in WITHOUT_KERNELS]
-    for source in (*sorted(sources), here.parent / CONSTANTS):
+    worlds = [file for file in here.glob("worlds/*.py") if file.stem not in WITHOUT_KERNELS]
+    for source in (Path(__file__), *sorted(worlds), here / CONSTANTS):
         digest.update(source.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "errands"
