@@ -95,6 +95,8 @@ def test_every_other_batch_is_of_lists_where_that_is_wanted() -> None:
     trainer = SkillTrainer(tiny("block", in_lists=True))
     assert trainer.in_lists is not None
     assert trainer.in_lists.worlds.longest == BLOCK.limits.train_length
+    assert trainer.in_lists.worlds.setting.event  # they happen, and pay no more than any step
+    assert trainer.in_lists.worlds.rules["reward_event"] == BLOCK.rewards.step
     rollouts = {"subtasks": trainer.rollout, "lists": trainer.in_lists}
     stepped: list[str] = []
     for name, rollout in rollouts.items():

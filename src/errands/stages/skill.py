@@ -67,13 +67,15 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
     def _in_lists(self, seed: int) -> SkillRollout:
         """Worlds in which the skill is given one subtask of a list after the other.
 
-        They have no events: nothing should pay except the subtask that is given.
+        Events happen, and must not be mistaken for what the skill has done, but they pay nothing:
+        only the subtask that is given does.
         """
         length = self.spec.limits.train_length
         lists = training_lists(self.spec, "train", (1, length))
         count = self.training.worlds
-        setting = crowded(self.spec, replace(self.spec.lists, event=False), self.training.crowd)
-        worlds = Worlds(self.spec, count, lists, setting)
+        rewards = replace(self.spec.rewards, event=self.spec.rewards.step)
+        setting = crowded(self.spec, self.spec.lists, self.training.crowd)
+        worlds = Worlds(replace(self.spec, rewards=rewards), count, lists, setting)
         worlds.seed(seed + count)
         return SkillRollout(worlds, self.training.steps, self.skill)
 
