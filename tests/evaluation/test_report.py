@@ -78,19 +78,21 @@ def test_records_come_one_a_file_or_in_lists(tmp_path: Path) -> None:
 
 
 def test_a_report_shows_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without results and agents only the errata are left; then everything appears."""
+    """Without results and agents only claims and errata are left; then everything appears."""
     monkeypatch.setattr(agents, "PRETRAINED", tmp_path / "nowhere")
     results = tmp_path / "results"
     results.mkdir()
     page, site = write_report(results, tmp_path / "empty")
     titles = [line for line in page.read_text().splitlines() if line.startswith("#")]
-    assert titles == ["# Results", "## Errata", "### Skills", "### Meta controller"]
+    assert titles[:3] == ["# Results", "## The paper's claims", "## Errata"]
+    assert titles[3:] == ["### Skills", "### Meta controller"]
     assert not (tmp_path / "empty" / "figures").exists()
 
     monkeypatch.undo()
     ship_untrained(tmp_path / "package", "dynamic")
     monkeypatch.setattr(agents, "PRETRAINED", tmp_path / "package")
-    records = [list_record("dynamic", "seen", length, seed=3) for length in (1, 4, 20)]
+    lengths, seeds = (1, 4, 20), (3, 4)
+    records = [list_record("dynamic", "seen", k, seed=seed) for k in lengths for seed in seeds]
     for folder, content in (("skills", skill_record()), ("instructions", records)):
         (results / folder).mkdir()
         (results / folder / "one.json").write_text(json.dumps(content))
@@ -102,6 +104,8 @@ def test_a_report_shows_what_there_is(tmp_path: Path, monkeypatch: pytest.Monkey
     text, html = page.read_text(), site.read_text()
     assert "98.7% ±0.2%" in text
     assert "-11.30 (81.3%)" in text
+    assert "| grid | dynamic | seen 20 | 2 | 81.3% | 90.0% | 90.0% (90.0 to 90.0)" in text
+    assert "held | grid, ours: 90.0% (2 seeds) against 81.3%" in text
     names = ("values", "embedding", "learning", "learning-lists", "lengths", "timeline-grid")
     for name in names:
         assert f"figures/{name}.png" in text

@@ -11,7 +11,7 @@ from errands.commands.problem import Problem
 
 @dataclass(frozen=True)
 class Report:
-    """Write the report: every table with the paper's numbers beside ours, figures, and errata.
+    """Write the report: the paper's claims with verdicts, every table beside the paper's, errata.
 
     REPORT.md is for reading in the repository; report.html is the same as a single page with its
     figures. Both are generated from result files (JSON of `errands evaluate`, logs of

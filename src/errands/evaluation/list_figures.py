@@ -1,6 +1,7 @@
 """Figures of agents that execute lists: curves by length, and what one thinks step by step."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,11 +13,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from errands.agents.registry import AGENTS, order_of_results
 from errands.evaluation import published
 from errands.evaluation.figures import save
-from errands.evaluation.list_tables import Variant, find, variants
+from errands.evaluation.list_tables import Variant, variants
+from errands.evaluation.seed_tables import scores
+from errands.evaluation.seeds import estimate
 from errands.evaluation.tables import Record
 from errands.evaluation.timeline import Timeline
 
@@ -41,8 +45,13 @@ def length_curves(records: Sequence[Record], path: Path) -> None:
     for axis, metric in zip(axes.flat, METRICS, strict=True):
         for (variant, split), line in curves.items():
             colour, mark = AGENTS[variant.agent].colour, SPLIT_STYLES[split]
-            ours = {record["length"]: record[metric]["mean"] for record in line}
-            axis.plot(list(ours), list(ours.values()), color=colour, marker=mark, markersize=4)
+            ours = {length: estimate([each[metric]]) for length, each in line.items()}
+            means = [found.value for found in ours.values()]
+            axis.plot(list(ours), means, color=colour, marker=mark, markersize=4)
+            bands = {k: (found.low, found.high) for k, found in ours.items() if found.runs > 1}
+            if bands:
+                low, high = zip(*bands.values(), strict=True)
+                axis.fill_between(list(bands), low, high, color=colour, alpha=0.15, linewidth=0)
             theirs = published.curve(metric, variant.agent, split, analogy=variant.analogy) or {}
             axis.plot(
                 list(theirs),
@@ -71,8 +80,12 @@ def length_curves(records: Sequence[Record], path: Path) -> None:
     save(figure, path)
 
 
-def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], list[Record]]:
-    """Measurements at three lengths or more, by agent and split; the first seed of each agent."""
+# Scores of every seed by list length and metric.
+Curve = dict[int, dict[str, NDArray[np.float64]]]
+
+
+def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], Curve]:
+    """Measurements at three lengths or more, by agent and split, over all seeds."""
     plain = [
         record
         for record in records
@@ -82,19 +95,26 @@ def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], list[Record]
         and not record.get("sizes")
         and record["split"] in SPLIT_STYLES
     ]
-    found: dict[tuple[Variant, str], list[Record]] = {}
+    runs: dict[Variant, list[Variant]] = {}
     for variant in variants(plain):
-        drawn = {other.agent for other, _ in found if other != variant}
         has_colour = variant.agent in AGENTS and AGENTS[variant.agent].colour
-        is_plain = variant.analogy and not variant.soft
-        if not (has_colour and is_plain) or variant.agent in drawn:
-            continue
-        own = [record for record in plain if Variant.of(record) == variant]
+        if has_colour and not variant.is_ablation:
+            runs.setdefault(replace(variant, seed=None), []).append(variant)
+    found: dict[tuple[Variant, str], Curve] = {}
+    for group, each in runs.items():
+        if any(other.agent == group.agent for other, _ in found):
+            continue  # one preset of each agent
         for split in SPLIT_STYLES:
-            lengths = sorted({record["length"] for record in own if record["split"] == split})
-            line = [find(own, variant, split, length) for length in lengths]
-            if len(line) >= FEWEST_POINTS:
-                found[variant, split] = [record for record in line if record]
+            lengths = {
+                record["length"]
+                for record in plain
+                if record["split"] == split and replace(Variant.of(record), seed=None) == group
+            }
+            if len(lengths) >= FEWEST_POINTS:
+                found[group, split] = {
+                    length: {name: scores(plain, each, split, length, name) for name in METRICS}
+                    for length in sorted(lengths)
+                }
     return found
 
 

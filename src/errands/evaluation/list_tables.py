@@ -1,12 +1,17 @@
 """Tables of agents on lists of instructions: ours beside the paper's, every seed in its own row."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from errands.agents.registry import order_of_results
+from errands.agents.registry import designs, order_of_results
+from errands.config import Preset
 from errands.evaluation import published
 from errands.evaluation.document import Table
 from errands.evaluation.tables import NOTHING, Record, place_of_world, with_error
+from errands.presets import meta_training
+from errands.worlds.spec import WORLDS
 
 TRAIN, TEST = 4, 20  # instructions of the paper's lists
 COLUMNS = (("train", TRAIN), ("seen", TEST), ("unseen", TEST))
@@ -23,6 +28,7 @@ class Variant:
     learned_soft: bool = False  # and was trained no further than that
     preset: str = ""  # of a trained agent
     seed: int | None = None  # of its training
+    without: tuple[str, ...] = ()  # hints of the preset that were left out
 
     @classmethod
     def of(cls, record: Record) -> "Variant":
@@ -37,13 +43,19 @@ class Variant:
             bool(training.get("soft")),
             training["preset"],
             training["seed"],
+            _left_out(record["world"], training),
         )
 
     @property
     def name(self) -> str:
         """As a reader calls it."""
         how = ("", ", hard but run softly", "", ", soft")[self.soft + 2 * self.learned_soft]
-        return f"{self.agent}{'' if self.analogy else ', no analogy'}{how}"
+        left_out = f", without {' and '.join(self.without)}" if self.without else ""
+        return f"{self.agent}{'' if self.analogy else ', no analogy'}{how}{left_out}"
+
+    @property
+    def is_ablation(self) -> bool:
+        return not self.analogy or self.soft or bool(self.without)
 
     def published(
         self, split: str, *, with_all: bool = True, forgiving: bool = False
@@ -62,11 +74,26 @@ class Variant:
         )
 
     @property
-    def order(self) -> tuple[int, int, bool, bool, bool, str, int]:
+    def order(self) -> tuple[int, int, bool, bool, bool, tuple[str, ...], str, int]:
         order = order_of_results()
         place = order.index(self.agent) if self.agent in order else len(order)
         kind = self.analogy, not self.learned_soft, not self.soft
-        return place_of_world(self.world), place, *kind, self.preset, self.seed or 0
+        return place_of_world(self.world), place, *kind, self.without, self.preset, self.seed or 0
+
+
+def _left_out(world: str, training: Mapping[str, Any]) -> tuple[str, ...]:
+    """Hints of the preset that an agent does not have; older records do not name hints."""
+    if "hints" not in training:
+        return ()
+    usual = _usual_hints(world, training["agent"], training["preset"])
+    return tuple(sorted(usual - set(training["hints"])))
+
+
+@cache
+def _usual_hints(world: str, agent: str, preset: Preset) -> frozenset[str]:
+    if world not in WORLDS or agent not in designs():
+        return frozenset()
+    return frozenset(meta_training(world, agent, preset).network.hints)
 
 
 def variants(records: Iterable[Record]) -> list[Variant]:
@@ -109,7 +136,7 @@ def lists_table(records: Sequence[Record]) -> Table:
     headings += ("episodes", "hours")
     rows = []
     for variant in variants(plain):
-        if not variant.analogy or variant.soft:
+        if variant.is_ablation:
             continue  # the table of ablations has them
         cells: tuple[str, ...] = ()
         used = []

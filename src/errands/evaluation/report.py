@@ -4,7 +4,8 @@ from pathlib import Path
 
 from errands.agents.load import load_hierarchy, load_skill, shipped_agents
 from errands.agents.registry import FAVOURITE
-from errands.evaluation import errata, figures, list_figures, list_tables
+from errands.evaluation import errata, figures, list_figures, list_tables, seed_tables
+from errands.evaluation.claims import Evidence, verdict_table
 from errands.evaluation.document import Figure, Heading, Paragraph, Part, to_html, to_markdown
 from errands.evaluation.tables import Record, planner_table, read_records, skill_table
 from errands.evaluation.timeline import EPISODES, NEAR, record
@@ -29,8 +30,9 @@ none."""
 FORGIVING = """The same in the forgiving world, which replaces missing targets."""
 SIZES = """The same agents in worlds of all sizes that the paper trains in, 7 to 10 cells a side
 with the border, drawn for every episode; everywhere else worlds have the full size of 10."""
-CURVES = """By the length of the list, ours as solid lines, the paper's dashed (the first seed of
-each agent; the paper's near-optimal policy does not distinguish seen from unseen)."""
+CURVES = """By the length of the list, ours as solid lines, the paper's dashed (the mean over seeds,
+with bands that are 95% intervals where there are several; the paper's near-optimal policy does not
+distinguish seen from unseen)."""
 CAUGHT = """An enemy (in the block world: a box) appears at random, is not mentioned by any
 instruction, and is worth a detour. This is the share of all events that each agent used; the
 near-optimal policy shows how many are worth it."""
@@ -40,6 +42,14 @@ layers and schedule, with the exact planner as teacher instead of RL teachers. M
 training, on a machine with two cores that did other work as well."""
 PLANNERS = """They see the whole state, and their scores depend only on the world, so they show how
 close our worlds are to the paper's. The paper gives one number for seen and unseen lists of 20."""
+CLAIMS = """Whether what the paper claims holds here, computed from the results below. A difference
+is known up to two standard errors: over seeds where an agent has several, otherwise over episodes.
+"Unclear" means that more seeds could decide it; what was not measured has no verdict."""
+SEEDS = """Success over training seeds: the mean and the interquartile mean (IQM, without the lowest
+and the highest quarter of the runs) with 95% intervals of a stratified bootstrap over seeds, and
+the worst run. The better half of the runs is what the paper reports on the grid (10 of 20)."""
+IMPROVEMENTS = """The probability that a run of the first agent is better than a run of the second,
+over all three kinds of lists, with 95% intervals."""
 ERRATA = """Every point in which this differs from the paper, or decides what it leaves open
 ("the papers" are the paper and its earlier version)."""
 PRESETS = """Settings in which the preset `fast`, which the shipped agents were trained with,
@@ -54,6 +64,8 @@ def write_report(results: Path, out: Path) -> tuple[Path, Path]:
     episodes = [record["episodes"] for record in (*planners, *lists, *skills)]
     fewest = FEWEST.format(episodes=min(episodes)) if episodes else ""
     parts: list[Part] = [Heading(TITLE, 1), _paragraph(f"{HEADER} {fewest}")]
+    parts += [Heading("The paper's claims"), _paragraph(CLAIMS)]
+    parts.append(verdict_table(Evidence([*planners, *lists], skills)))
     parts += _lists(lists, planners, results, out)
     parts += _skills(skills, results, out)
     if planners:
@@ -77,6 +89,12 @@ def _lists(trained: list[Record], planners: list[Record], results: Path, out: Pa
     records = [*(record for record in planners if record["world"] in worlds), *trained]
     parts: list[Part] = [Heading("Lists of instructions"), _paragraph(LISTS)]
     parts.append(list_tables.lists_table(records))
+    over_seeds, who_is_better = seed_tables.lists_over_seeds(trained), None
+    if over_seeds:
+        parts += [_paragraph(SEEDS), over_seeds]
+        who_is_better = seed_tables.improvements(trained)
+    if who_is_better:
+        parts += [_paragraph(IMPROVEMENTS), who_is_better]
     if list_figures.has_curves(records):
         list_figures.length_curves(records, out / "figures" / "lengths.png")
         says = "Reward, success, steps and instructions completed by the length of the list"
@@ -129,6 +147,9 @@ def _skills(records: list[Record], results: Path, out: Path) -> list[Part]:
     parts: list[Part] = []
     if records:
         parts += [_paragraph(SKILLS), skill_table(records)]
+    over_seeds = seed_tables.skills_over_seeds(records)
+    if over_seeds:
+        parts += [_paragraph(SEEDS), over_seeds]
     if "grid/skill-independent" in shipped_agents():
         skill = load_skill("grid/skill-independent").skill
         figures.value_maps(skill, out / "figures" / "values.png")
