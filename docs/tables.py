@@ -247,11 +247,12 @@ def peers() -> str:
 
 
 def training_speed() -> str:
-    """Skills in both worlds, and the grid's meta controller."""
+    """Skills and meta controllers in both worlds."""
     wanted = {
         "grid": "training-grid",
         "block": "training-block",
         "grid, meta controller": "training-meta-grid",
+        "block, meta controller": "training-meta-block",
     }
     rows = []
     for name, file in wanted.items():
@@ -266,7 +267,7 @@ def training_speed() -> str:
         return text
     how = (
         "errands bench training --world W --json results/bench/training-W.json, both worlds; "
-        "--stage meta --json results/bench/training-meta-grid.json"
+        "--stage meta --json results/bench/training-meta-W.json, both worlds"
     )
     return f"{text}\n\n{missing(how)}"
 

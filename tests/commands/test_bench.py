@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numba
 import pytest
+import torch
 
 from errands import presets
 from errands.cli import main
-from errands.commands import bench, peers, timing
+from errands.commands import bench, bench_training, peers, timing
 from errands.commands.timing import rates_in_turn, steps_per_second
 from twins.training import ITERATION, tiny, tiny_meta
 
@@ -129,3 +130,47 @@ def test_a_meta_controller_needs_a_skill(
     said = capsys.readouterr().err
     assert "needs the world's skill" in said
     assert said.count("\n") == 1
+
+
+def earlier_checkout(folder: Path, printed: str) -> Path:
+    """A checkout whose command prints the same whatever it is asked."""
+    package = folder / "src" / "errands"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text(f"print({printed!r})")
+    return folder
+
+
+@pytest.fixture
+def quick_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_training.BenchTraining, "_loops", lambda _: (None, None))
+    monkeypatch.setattr(timing, "rates_in_turn", lambda *_: [30.0, 40.0])
+
+
+@pytest.mark.usefixtures("quick_training")
+def test_training_is_measured_beside_an_earlier_checkout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"whole_loop": 12.0, "threads": torch.get_num_threads(), "commit": "abc"}
+    folder = earlier_checkout(tmp_path, json.dumps(record))
+    command = ["bench", "training", "--stage", "meta", "--earlier", str(folder)]
+    assert main([*command, "--json", "-"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["earlier"] == {"whole_loop": 12.0, "commit": "abc"}
+    assert measured["speedup"] == 2.5
+    assert main(command) == 0
+    assert "2.5 times as fast" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("quick_training")
+@pytest.mark.parametrize(
+    ("printed", "said"), [("oops", "cannot be measured"), ('{"threads": 999}', "OMP_NUM_THREADS")]
+)
+def test_an_earlier_checkout_that_cannot_be_compared_is_named(
+    printed: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = earlier_checkout(tmp_path, printed)
+    assert main(["bench", "training", "--earlier", str(folder)]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"errands: --earlier {folder}")
+    assert said in last
