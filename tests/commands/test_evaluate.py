@@ -134,6 +134,7 @@ def test_a_run_of_ones_own(agent: str, tmp_path: Path, capsys: pytest.CaptureFix
         "frames": 1000,
         "seconds": 90.0,
         "hints": ["briefing", "glance", *FOR_SKILLS[agent != "flat"], "reminder"],
+        "total_frames": 3 * 10_240,
     }
     events = record["events"]["mean"]
     share = record["events_used"]["mean"] / events if events else None

@@ -12,6 +12,7 @@ from errands import cli, presets
 from errands.agents.files import save_agent
 from errands.agents.skill import Skill, SkillNetwork
 from errands.commands import train
+from errands.commands.choices import AgentName
 from errands.commands.problem import Problem
 from errands.commands.train import TrainMeta
 from errands.config import MetaTraining
@@ -38,6 +39,13 @@ def save_skill(folder: Path, **changes: Any) -> str:
     network = SkillNetwork(**{**asdict(SKILL), **changes})
     save_agent(folder, Skill(network), {"kind": "skill", "network": asdict(network)})
     return str(folder)
+
+
+def test_trains_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert TrainMeta(tmp_path / "run", agent=AgentName("flat"), longer=1.5).execute() == 0
+    assert f"done: {9 * ITERATION:,} frames" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(Problem, match="--longer 0 is out of range"):
+        TrainMeta(tmp_path / "other", longer=0).execute()
 
 
 def test_trains_with_the_skill_of_a_folder_and_goes_on(

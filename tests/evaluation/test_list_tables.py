@@ -36,6 +36,24 @@ def test_every_seed_has_a_row_of_its_own() -> None:
     assert len(dynamic) == len(table.headings)
 
 
+def test_hints_that_were_left_out_and_longer_training_make_another_agent() -> None:
+    """The main table leaves both out; records of before did not name them."""
+    record = list_record("dynamic", "seen", 20)
+    every = ["briefing", "glance", "grounding", "head-start", "reminder"]
+    usual = {"hints": every, "total_frames": 4_000_000}
+    names = {}
+    for changes in ({}, {"hints": every[2:]}, {"total_frames": 12_000_000}):
+        changed = record | {"training": record["training"] | usual | changes}
+        variant = Variant.of(changed)
+        names[variant.name] = len(lists_table([changed]).rows)
+    assert names == {
+        "dynamic": 1,
+        "dynamic, without briefing and glance": 0,
+        "dynamic, 3 times the frames": 0,
+    }
+    assert Variant.of(record).name == "dynamic"
+
+
 def test_the_main_table_is_without_ablations() -> None:
     records = [
         list_record("dynamic", "seen", 20, analogy=False),

@@ -116,5 +116,6 @@ def _trained(trained: "TrainedAgent", *, soft: bool) -> Actor:
     facts = {key: learned[key] for key in ("agent", "preset", "analogy", "seed")}
     facts |= {"soft": learned_soft} | {key: description[key] for key in ("frames", "seconds")}
     facts["hints"] = sorted(description["network"]["hints"])
+    facts["total_frames"] = sum(stage["frames"] for stage in learned["stages"])
     name = trained.name.removeprefix(f"{learned['world']}/")
     return Actor(name, lambda worlds: HierarchyPolicy(trained, soft=soft), soft, facts)

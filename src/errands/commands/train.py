@@ -154,7 +154,7 @@ class TrainMeta(_Run):
     examples
       errands train meta --agent dynamic --out runs/dynamic
       errands train meta --agent short --seed 1 --out runs/short-1
-      errands train meta --without glance --out runs/without-glance
+      errands train meta --without glance --longer 3 --out runs/without-glance
       errands train meta --preset debug --out runs/try        (a minute)
     """
 
@@ -171,9 +171,14 @@ class TrainMeta(_Run):
         tyro.conf.arg(metavar="HINT", help_behavior_hint="(repeatable)"),
     ] = ()
     """Leave out one of the preset's additions to the paper: head-start, grounding, reminder, ..."""
+    longer: float = 1.0
+    """Multiplies the frames of every stage."""
 
     def execute(self) -> int:
+        check_range("--longer", self.longer, 0.01, 1000)
         device = self.prepare()
+        from dataclasses import replace
+
         from errands.presets import meta_training
         from errands.stages.meta import MetaTrainer
 
@@ -190,6 +195,8 @@ class TrainMeta(_Run):
             )
         except ValueError as error:
             raise Problem(f"--without: {error}") from None
+        stages = (replace(at, frames=round(self.longer * at.frames)) for at in training.stages)
+        training = replace(training, stages=tuple(stages))
         check_skill(training)
         run_training(training, lambda: MetaTrainer(training, device), self.out, _tell_meta)
         return 0

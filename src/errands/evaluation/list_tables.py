@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from errands.agents.registry import designs, order_of_results
-from errands.config import Preset
+from errands.config import MetaTraining, Preset
 from errands.evaluation import published
 from errands.evaluation.document import Table
 from errands.evaluation.tables import NOTHING, Record, place_of_world, with_error
@@ -29,6 +29,7 @@ class Variant:
     preset: str = ""  # of a trained agent
     seed: int | None = None  # of its training
     without: tuple[str, ...] = ()  # hints of the preset that were left out
+    longer: int = 1  # times the preset's frames
 
     @classmethod
     def of(cls, record: Record) -> "Variant":
@@ -44,6 +45,7 @@ class Variant:
             training["preset"],
             training["seed"],
             _left_out(record["world"], training),
+            _longer(record["world"], training),
         )
 
     @property
@@ -51,11 +53,12 @@ class Variant:
         """As a reader calls it."""
         how = ("", ", hard but run softly", "", ", soft")[self.soft + 2 * self.learned_soft]
         left_out = f", without {' and '.join(self.without)}" if self.without else ""
-        return f"{self.agent}{'' if self.analogy else ', no analogy'}{how}{left_out}"
+        longer = f", {self.longer} times the frames" if self.longer > 1 else ""
+        return f"{self.agent}{'' if self.analogy else ', no analogy'}{how}{left_out}{longer}"
 
     @property
     def is_ablation(self) -> bool:
-        return not self.analogy or self.soft or bool(self.without)
+        return not self.analogy or self.soft or bool(self.without) or self.longer > 1
 
     def published(
         self, split: str, *, with_all: bool = True, forgiving: bool = False
@@ -74,26 +77,37 @@ class Variant:
         )
 
     @property
-    def order(self) -> tuple[int, int, bool, bool, bool, tuple[str, ...], str, int]:
+    def order(self) -> tuple[int, int, bool, bool, bool, tuple[str, ...], int, str, int]:
         order = order_of_results()
         place = order.index(self.agent) if self.agent in order else len(order)
         kind = self.analogy, not self.learned_soft, not self.soft
-        return place_of_world(self.world), place, *kind, self.without, self.preset, self.seed or 0
+        how = self.without, self.longer, self.preset, self.seed or 0
+        return place_of_world(self.world), place, *kind, *how
 
 
 def _left_out(world: str, training: Mapping[str, Any]) -> tuple[str, ...]:
     """Hints of the preset that an agent does not have; older records do not name hints."""
     if "hints" not in training:
         return ()
-    usual = _usual_hints(world, training["agent"], training["preset"])
-    return tuple(sorted(usual - set(training["hints"])))
+    usual = _usual(world, training["agent"], training["preset"])
+    return tuple(sorted(set(usual.network.hints) - set(training["hints"]))) if usual else ()
+
+
+def _longer(world: str, training: Mapping[str, Any]) -> int:
+    """How many times the preset's frames an agent was trained for, at least once."""
+    usual = _usual(world, training["agent"], training["preset"])
+    if usual is None or "total_frames" not in training:
+        return 1
+    frames: int = training["total_frames"]
+    return max(1, round(frames / sum(at.frames for at in usual.stages)))
 
 
 @cache
-def _usual_hints(world: str, agent: str, preset: Preset) -> frozenset[str]:
+def _usual(world: str, agent: str, preset: Preset) -> MetaTraining | None:
+    """The preset's training, if agent and world are the package's."""
     if world not in WORLDS or agent not in designs():
-        return frozenset()
-    return frozenset(meta_training(world, agent, preset).network.hints)
+        return None
+    return meta_training(world, agent, preset)
 
 
 def variants(records: Iterable[Record]) -> list[Variant]:

@@ -15,7 +15,8 @@ FOLDERS = ("skills", "instructions", "planners")  # of results
 RUN = ("world", "agent", "scenario", "preset", "analogy", "teacher", "in_lists", "soft", "hints")
 CELL = ("split", "length", "with_all", "forgiving", "sizes", "run_softly")
 METRICS = ("success", "finished", "reward", "steps", "completed", "events", "events_used")
-ORIGIN = ("episodes", "test_seed", "frames", "training_seconds", "version", "commit")
+TRAINED = ("frames", "total_frames", "training_seconds")
+ORIGIN = ("episodes", "test_seed", *TRAINED, "version", "commit")
 COLUMNS = (
     *RUN,
     "seed",

@@ -167,7 +167,9 @@ def _run(chosen: Mapping[str, Value]) -> Run:
                 options[name] = str(options[name]).format(**chosen)
             except (KeyError, IndexError, ValueError) as error:
                 raise BadPlan(f"'{options[name]}' is not understood: {error}") from None
-    options = {name: value for name, value in options.items() if value not in ("", False)}
+    options = {name: value for name, value in options.items() if value != "" and value is not False}
+    if options.get("longer") == 1:
+        del options["longer"]
     return Run(_name(str(stage), options), str(stage), options, hours=hours)
 
 
