@@ -98,7 +98,7 @@ def test_a_report_shows_what_there_is(tmp_path: Path, monkeypatch: pytest.Monkey
         (results / folder / "one.json").write_text(json.dumps(content))
     (results / "logs").mkdir()
     for name, validation in (("skill", {"success": 0.5}), ("list", {"success": 1, "completed": 2})):
-        line = {"seconds": 60.0, "validation": validation}
+        line = {"frames": 1_000_000, "validation": validation}
         (results / "logs" / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
     page, site = write_report(results, tmp_path / "out")
     text, html = page.read_text(), site.read_text()

@@ -124,6 +124,9 @@ th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align
   vertical-align: top; } th.number { min-width: 4.5rem; } td.number { white-space: nowrap; }
 .number { text-align: right; } tbody tr:nth-child(even) { background: var(--stripe); }
 figure { margin: 1.6rem 0; } figcaption { color: var(--soft); font-size: .9rem; }
+@media print { nav { display: none; } body { max-width: none; padding: 0; }
+  table { font-size: .68rem; } .table { overflow: visible; } tr, figure { break-inside: avoid; }
+  h2, h3 { break-after: avoid; } td.number { white-space: normal; } }
 img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; padding: .4rem; }
 """
 

@@ -1,7 +1,5 @@
-"""Figures as pure functions of shipped agents and committed logs."""
+"""Figures of skills as pure functions of shipped agents."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -11,12 +9,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from errands.agents.skill import Skill
-from errands.files import DamagedFile
 from errands.language.instruction import parse_instruction
 from errands.language.splits import subtasks
 from errands.worlds.art import load_art
@@ -108,46 +104,6 @@ def _main_direction(points: NDArray[np.float32], group: NDArray[np.int64]) -> ND
     means = np.stack([points[group == k].mean(axis=0) for k in np.unique(group)])
     direction: NDArray[np.float32] = np.linalg.svd(means - means.mean(axis=0))[2][0]
     return direction
-
-
-def learning_curves(logs: Sequence[Path], path: Path, *, of: str) -> bool:
-    """Success on the validation split against minutes of training, a line a run.
-
-    `of` is "skills", whose success is strict, or "lists"; false if there is nothing to draw.
-    """
-    figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    for log in logs:
-        points = _validations(log, of)
-        if points:
-            _draw_curve(axis, points, log.stem)
-    drawn = bool(axis.lines)
-    if drawn:
-        axis.set_xlabel("minutes")
-        strict = "strict " if of == "skills" else ""
-        axis.set_ylabel(f"{strict}success, validation split")
-        axis.set_ylim(0, 1.02)
-        axis.grid(alpha=0.3)
-        axis.legend()
-        save(figure, path)
-    plt.close(figure)
-    return drawn
-
-
-def _validations(log: Path, of: str) -> list[tuple[float, float]]:
-    """Minutes and success, each time that a run looked at the validation split."""
-    points = []
-    for number, text in enumerate(log.read_text(errors="replace").splitlines(), start=1):
-        try:
-            line = json.loads(text)
-            if "validation" in line and ("completed" in line["validation"]) == (of == "lists"):
-                points.append((line["seconds"] / 60, line["validation"]["success"]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedFile(f"'{log}' is damaged in line {number}; remove that line") from error
-    return points
-
-
-def _draw_curve(axis: Axes, points: list[tuple[float, float]], label: str) -> None:
-    axis.plot(*zip(*points, strict=True), label=label, marker=".")
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -7,6 +7,7 @@ from errands.agents.registry import FAVOURITE
 from errands.evaluation import errata, figures, list_figures, list_tables, seed_tables
 from errands.evaluation.claims import Evidence, verdict_table
 from errands.evaluation.document import Figure, Heading, Paragraph, Part, to_html, to_markdown
+from errands.evaluation.learning_figures import learning_curves
 from errands.evaluation.tables import Record, planner_table, read_records, skill_table
 from errands.evaluation.timeline import EPISODES, NEAR, record
 from errands.files import write_atomically
@@ -100,7 +101,7 @@ def _lists(trained: list[Record], planners: list[Record], results: Path, out: Pa
         says = "Reward, success, steps and instructions completed by the length of the list"
         parts += [_paragraph(CURVES), Figure("figures/lengths.png", says)]
     logs = sorted((results / "logs").glob("*.jsonl"))
-    if figures.learning_curves(logs, out / "figures" / "learning-lists.png", of="lists"):
+    if learning_curves(logs, out / "figures" / "learning-lists.png", of="lists"):
         says = "Success on the validation lists during training"
         parts.append(Figure("figures/learning-lists.png", says))
     parts += [Heading("Ablations", 3), _paragraph(ABLATIONS), list_tables.ablation_table(records)]
@@ -157,7 +158,7 @@ def _skills(records: list[Record], results: Path, out: Path) -> list[Part]:
         parts.append(Figure("figures/values.png", "The critic's values of unseen subtasks"))
         parts.append(Figure("figures/embedding.png", "The embedding of every subtask"))
     logs = sorted((results / "logs").glob("*.jsonl"))
-    if figures.learning_curves(logs, out / "figures" / "learning.png", of="skills"):
+    if learning_curves(logs, out / "figures" / "learning.png", of="skills"):
         says = "Strict success on the validation subtasks during training"
         parts.append(Figure("figures/learning.png", says))
     return [Heading("Parameterized skills"), *parts] if parts else []
