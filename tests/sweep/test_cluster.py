@@ -14,7 +14,7 @@ from ray.cluster_utils import Cluster
 from errands.sweep import cluster as on_cluster
 from errands.sweep import work
 from errands.sweep.cluster import Keeper, NoCluster, RaySweep, connect, files_of
-from errands.sweep.plan import Plan, make_plan
+from errands.sweep.plan import SweepPlan, make_plan
 from twins import sweeping
 
 # Ray leaves sockets and pipes of its processes to the garbage collector.
@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 
-def plan_of(*groups: dict[str, object]) -> Plan:
+def plan_of(*groups: dict[str, object]) -> SweepPlan:
     return make_plan(groups, {"episodes": 5})
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from errands.sweep import work
 from errands.sweep.local import LocalSweep
-from errands.sweep.plan import Plan, make_plan
+from errands.sweep.plan import SweepPlan, make_plan
 from twins import sweeping
 
 SKILL = {"stage": "skill", "seed": "0..1"}
@@ -23,7 +23,7 @@ def small_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "PROGRAM", (sys.executable, sweeping.__file__))
 
 
-def plan_of(*groups: dict[str, object]) -> Plan:
+def plan_of(*groups: dict[str, object]) -> SweepPlan:
     return make_plan(groups, {"episodes": 5})
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from errands.sweep.cluster import RaySweep
     from errands.sweep.local import LocalSweep
-    from errands.sweep.plan import Plan
+    from errands.sweep.plan import SweepPlan
 
 FLAGS = ("stage", "world", "agent", "scenario", "preset", "without", "seeds")
 DEFAULT_OUT = Path("runs/sweep")
@@ -122,7 +122,7 @@ class Sweep:
             raise
         return self._tell(sweep, console)
 
-    def _plan(self) -> "Plan":
+    def _plan(self) -> "SweepPlan":
         """The runs, once everything about them is known to be in order."""
         from errands.sweep.plan import BadPlan, make_plan, read_plan
 
@@ -141,7 +141,7 @@ class Sweep:
             raise Problem(str(error)) from None
         return self._chosen(self._checked(plan))
 
-    def _checked(self, plan: "Plan") -> "Plan":
+    def _checked(self, plan: "SweepPlan") -> "SweepPlan":
         """The plan with the evaluation that options ask for, if `errands train` takes its runs."""
         from dataclasses import replace
 
@@ -164,7 +164,7 @@ class Sweep:
                 raise Problem(f"run {run.name}: {problem}") from None
         return plan
 
-    def _chosen(self, plan: "Plan") -> "Plan":
+    def _chosen(self, plan: "SweepPlan") -> "SweepPlan":
         """The part of the plan that --only and --task leave."""
         names = [run.name for run in plan.runs]
         if self.task is not None:
@@ -187,7 +187,7 @@ class Sweep:
         return 1 if failed else 0
 
 
-def _on_cluster(plan: "Plan", root: Path, address: str) -> "RaySweep":
+def _on_cluster(plan: "SweepPlan", root: Path, address: str) -> "RaySweep":
     try:
         from errands.sweep.cluster import NoCluster, RaySweep, connect
     except ModuleNotFoundError as error:
@@ -215,7 +215,7 @@ def _group(given: dict[str, str]) -> dict[str, Any]:
     return group
 
 
-def _print_commands(plan: "Plan") -> None:
+def _print_commands(plan: "SweepPlan") -> None:
     from errands.sweep.work import steps
 
     for number, run in enumerate(plan.runs):

@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from errands.files import write_together
 from errands.sweep import work
 from errands.sweep.local import is_ready
-from errands.sweep.plan import Evaluation, Plan, Run
+from errands.sweep.plan import Evaluation, SweepPlan, SweepRun
 from errands.sweep.worker import OVER, Job, Situation, Worker
 
 RETRIES = 20  # of a run whose worker or node dies
@@ -57,11 +57,11 @@ class Keeper:
         self._situations: dict[str, Situation] = {}
         self._is_stopping = False
 
-    def fetch(self, run: Run) -> dict[str, bytes]:
+    def fetch(self, run: SweepRun) -> dict[str, bytes]:
         """All files of a run, by their path in the sweep's folder."""
         return {name: (self._root / name).read_bytes() for name in files_of(self._root, run)}
 
-    def send(self, run: Run, situation: Situation, contents: dict[str, bytes]) -> bool:
+    def send(self, run: SweepRun, situation: Situation, contents: dict[str, bytes]) -> bool:
         """Write files of a run, each whole or not at all; returns whether the run is to go on."""
         write_together({self._root / name: content for name, content in contents.items()})
         self._situations[run.name] = situation
@@ -76,7 +76,7 @@ class Keeper:
         return self._situations
 
 
-def files_of(root: Path, run: Run) -> list[str]:
+def files_of(root: Path, run: SweepRun) -> list[str]:
     """Files of a run in a sweep's folder: those of its own folder, and its results."""
     found = [path for path in (root / work.RUNS / run.name).rglob("*") if path.is_file()]
     found += root.glob(f"*/{run.name}-*.json")
@@ -85,7 +85,7 @@ def files_of(root: Path, run: Run) -> list[str]:
 
 
 def carry_out(
-    run: Run, needed: list[Run], evaluation: Evaluation, keeper: Any
+    run: SweepRun, needed: list[SweepRun], evaluation: Evaluation, keeper: Any
 ) -> tuple[Situation, str]:
     """Train and evaluate a run on this node; returns how it ended, and why."""
     with tempfile.TemporaryDirectory(prefix="errands-") as scratch:
@@ -122,7 +122,7 @@ def _wait(worker: Worker) -> None:
 class _Sender:
     """Sends the files of a run that have changed since it sent them last."""
 
-    def __init__(self, root: Path, run: Run, keeper: Any) -> None:
+    def __init__(self, root: Path, run: SweepRun, keeper: Any) -> None:
         self._root, self._run, self._keeper = root, run, keeper
         self._sent = {name: self._version(name) for name in files_of(root, run)}
 
@@ -156,7 +156,7 @@ def _end_with_parent() -> None:
 class RaySweep:
     """Gives every run that can begin to the cluster, and never lets one run stop another."""
 
-    def __init__(self, plan: Plan, root: Path) -> None:
+    def __init__(self, plan: SweepPlan, root: Path) -> None:
         self.plan = plan
         self.root = root
         self.jobs = {run.name: Job(run) for run in plan.runs}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from errands.sweep import work
-from errands.sweep.plan import Evaluation, Plan
+from errands.sweep.plan import Evaluation, SweepPlan
 from errands.sweep.worker import OVER, Job, Worker
 
 SECONDS_TO_SAVE = 600.0  # that an interrupted iteration may take before its process is killed
@@ -14,7 +14,7 @@ SECONDS_TO_SAVE = 600.0  # that an interrupted iteration may take before its pro
 class LocalSweep:
     """Starts the commands of all runs, and never lets one run stop another."""
 
-    def __init__(self, plan: Plan, root: Path, at_once: int) -> None:
+    def __init__(self, plan: SweepPlan, root: Path, at_once: int) -> None:
         self.plan = plan
         self.root = root
         self.jobs = {run.name: Job(run) for run in plan.runs}

@@ -55,7 +55,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """One agent to train and evaluate."""
 
     name: str  # of its folder and of its results
@@ -69,13 +69,13 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """The runs of a sweep, in the order in which they begin."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[SweepRun, ...]
     evaluation: Evaluation = Evaluation()
 
-    def only(self, names: Iterable[str]) -> "Plan":
+    def only(self, names: Iterable[str]) -> "SweepPlan":
         """Some of the runs, and those that they need."""
         by_name = {run.name: run for run in self.runs}
         wanted, unseen = set(), list(names)
@@ -85,7 +85,7 @@ class Plan:
         return replace(self, runs=tuple(run for run in self.runs if run.name in wanted))
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> SweepPlan:
     """The plan in a TOML file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -98,7 +98,7 @@ def read_plan(path: Path) -> Plan:
     return make_plan(groups, content.get("evaluate", {}))
 
 
-def make_plan(groups: Sequence[Mapping[str, Any]], evaluate: Mapping[str, Any]) -> Plan:
+def make_plan(groups: Sequence[Mapping[str, Any]], evaluate: Mapping[str, Any]) -> SweepPlan:
     """The plan of groups of options; each value may be a list of values."""
     _check_keys("[evaluate]", evaluate, [field.name for field in fields(Evaluation)])
     for field in fields(Evaluation):
@@ -115,7 +115,7 @@ def make_plan(groups: Sequence[Mapping[str, Any]], evaluate: Mapping[str, Any]) 
     if twice is not None:
         raise BadPlan(f"the run {twice} is there twice; give them different options")
     _check_order(runs)
-    return Plan(runs, Evaluation(**evaluate))
+    return SweepPlan(runs, Evaluation(**evaluate))
 
 
 def _check_keys(where: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -150,7 +150,7 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def _run(chosen: Mapping[str, Value]) -> Run:
+def _run(chosen: Mapping[str, Value]) -> SweepRun:
     stage = chosen.get("stage", "meta")
     if stage not in STAGES:
         raise BadPlan(f"there is no stage '{stage}'; {suggest(str(stage), STAGES)}")
@@ -170,7 +170,7 @@ def _run(chosen: Mapping[str, Value]) -> Run:
     options = {name: value for name, value in options.items() if value != "" and value is not False}
     if options.get("longer") == 1:
         del options["longer"]
-    return Run(_name(str(stage), options), str(stage), options, hours=hours)
+    return SweepRun(_name(str(stage), options), str(stage), options, hours=hours)
 
 
 def _name(stage: str, options: Mapping[str, Value]) -> str:
@@ -188,7 +188,7 @@ def _name(stage: str, options: Mapping[str, Value]) -> str:
     return "".join(letter if letter.isalnum() or letter in "-+." else "-" for letter in name)
 
 
-def _with_needs(runs: Sequence[Run]) -> tuple[Run, ...]:
+def _with_needs(runs: Sequence[SweepRun]) -> tuple[SweepRun, ...]:
     """The runs, each with those that it needs. Folders of other agents become absolute paths."""
     names = {run.name for run in runs}
     found = []
@@ -204,7 +204,7 @@ def _with_needs(runs: Sequence[Run]) -> tuple[Run, ...]:
     return tuple(found)
 
 
-def _check_order(runs: Sequence[Run]) -> None:
+def _check_order(runs: Sequence[SweepRun]) -> None:
     """A run needs only those of earlier stages, so that none waits for itself."""
     stages = {run.name: STAGES.index(run.stage) for run in runs}
     for run in runs:

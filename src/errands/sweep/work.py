@@ -21,7 +21,7 @@ from typing import IO
 
 from errands.evaluation.tidy import write_tidy
 from errands.files import write_atomically
-from errands.sweep.plan import FROM_RUNS, JOINT, WITHOUT, Evaluation, Run
+from errands.sweep.plan import FROM_RUNS, JOINT, WITHOUT, Evaluation, SweepRun
 
 RUNS, LOGS, LOG, OUTPUT, LOCK = "runs", "logs", "log.jsonl", "output.txt", ".lock"
 TRAIN_LENGTH = 4
@@ -30,7 +30,7 @@ TAIL = 1 << 16  # bytes at the end of a log in which its last line is found
 
 
 @dataclass(frozen=True)
-class Step:
+class SweepStep:
     """One command of a run."""
 
     arguments: tuple[str, ...]  # of `errands`
@@ -51,7 +51,7 @@ class Progress:
         return self.seconds * (self.total / max(self.frames, 1) - 1)
 
 
-def steps(run: Run, evaluation: Evaluation) -> list[Step]:
+def steps(run: SweepRun, evaluation: Evaluation) -> list[SweepStep]:
     """The commands of a run in their order, relative to the sweep's folder.
 
     A run can then move to another machine: its configuration names no place.
@@ -65,7 +65,7 @@ def steps(run: Run, evaluation: Evaluation) -> list[Step]:
             train += [f"--{name}", f"{RUNS}/{value}"]
         else:
             train += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    found = [Step((*train, "--threads", "1", "--out", folder))]
+    found = [SweepStep((*train, "--threads", "1", "--out", folder))]
     about = ["--world", run.option("world", "grid"), "--weights", folder]
     about += ["--episodes", str(evaluation.episodes), "--seed", str(evaluation.seed)]
     if run.stage == "skill":
@@ -82,11 +82,11 @@ def steps(run: Run, evaluation: Evaluation) -> list[Step]:
     return found
 
 
-def _evaluation(what: str, options: list[str], result: str) -> Step:
-    return Step(("evaluate", what, *options, "--json", result), result)
+def _evaluation(what: str, options: list[str], result: str) -> SweepStep:
+    return SweepStep(("evaluate", what, *options, "--json", result), result)
 
 
-def progress(root: Path, run: Run) -> Progress | None:
+def progress(root: Path, run: SweepRun) -> Progress | None:
     """How far training has come; None before its first line."""
     try:
         with open(root / RUNS / run.name / LOG, "rb") as file:
@@ -109,17 +109,17 @@ def progress(root: Path, run: Run) -> Progress | None:
     return Progress(latest["frames"], latest["total_frames"], latest["seconds"], success)
 
 
-def is_trained(root: Path, run: Run) -> bool:
+def is_trained(root: Path, run: SweepRun) -> bool:
     """Whether training has reached its last frame, or used its hours."""
     now = progress(root, run)
     return now is not None and (now.frames >= now.total or is_out_of_time(run, now))
 
 
-def is_out_of_time(run: Run, now: Progress | None) -> bool:
+def is_out_of_time(run: SweepRun, now: Progress | None) -> bool:
     return run.hours is not None and now is not None and now.seconds >= 3600 * run.hours
 
 
-def steps_left(root: Path, run: Run, evaluation: Evaluation) -> list[Step]:
+def steps_left(root: Path, run: SweepRun, evaluation: Evaluation) -> list[SweepStep]:
     """The commands that have not been finished yet."""
     trained = is_trained(root, run)
     return [
@@ -129,7 +129,7 @@ def steps_left(root: Path, run: Run, evaluation: Evaluation) -> list[Step]:
     ]
 
 
-def collect(root: Path, run: Run) -> None:
+def collect(root: Path, run: SweepRun) -> None:
     """Put what a finished run leaves beside the results of the others."""
     log = root / RUNS / run.name / LOG
     if log.is_file():
@@ -137,7 +137,7 @@ def collect(root: Path, run: Run) -> None:
     write_tidy(root)
 
 
-def lock(root: Path, run: Run) -> IO[bytes] | None:
+def lock(root: Path, run: SweepRun) -> IO[bytes] | None:
     """Claim a run's folder; None if another process is at work in it.
 
     Commands inherit the lock, so that it is held as long as any of them lives.
@@ -155,8 +155,8 @@ def lock(root: Path, run: Run) -> IO[bytes] | None:
 
 def start(
     root: Path,
-    run: Run,
-    step: Step,
+    run: SweepRun,
+    step: SweepStep,
     held: IO[bytes],
     before_start: Callable[[], None] | None = None,
 ) -> subprocess.Popen[bytes]:
@@ -185,7 +185,7 @@ def start(
         )
 
 
-def complaint(root: Path, run: Run, code: int) -> str:
+def complaint(root: Path, run: SweepRun, code: int) -> str:
     """Why a command failed: the last line that it printed, or the signal that ended it."""
     if code < 0:
         return f"ended by {signal.Signals(-code).name}"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO, Literal
 
 from errands.sweep import work
-from errands.sweep.plan import Evaluation, Run
-from errands.sweep.work import Step
+from errands.sweep.plan import Evaluation, SweepRun
+from errands.sweep.work import SweepStep
 
 Situation = Literal["waiting", "training", "evaluating", "elsewhere", "done", "failed"]
 OVER = ("done", "failed")
@@ -19,7 +19,7 @@ OVER = ("done", "failed")
 class Job:
     """A run, and what is happening to it."""
 
-    run: Run
+    run: SweepRun
     situation: Situation = "waiting"
     message: str = ""  # why it failed, or what it waits for
 
@@ -45,7 +45,7 @@ class Worker:
         self._held = held
         self._before_start = before_start
         self._process: subprocess.Popen[bytes] | None = None
-        self._step: Step | None = None
+        self._step: SweepStep | None = None
         self._is_cut_short = False
         self._next()
 
