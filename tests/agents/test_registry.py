@@ -1,6 +1,7 @@
 """One table of agents: a row more, and everything that lists agents knows it."""
 
 import importlib
+import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -49,10 +50,11 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ship_untrained(tmp_path / "package", "toy")
     monkeypatch.setattr(load, "PRETRAINED", tmp_path / "package")
     package = importlib.import_module("errands.commands")
-    for name in ("actors", "choices", "run", "evaluate", "train"):
-        module = importlib.import_module(f"errands.commands.{name}")
-        monkeypatch.setattr(package, name, module)  # put back what the import below replaces
-        monkeypatch.delitem(sys.modules, module.__name__)
+    names = [found.name for found in pkgutil.iter_modules(package.__path__)]
+    modules = {name: importlib.import_module(f"errands.commands.{name}") for name in names}
+    for name in ("actors", "choices", "parsing", "run", "evaluate", "train"):
+        monkeypatch.setattr(package, name, modules[name])  # put back what imports replace
+        monkeypatch.delitem(sys.modules, modules[name].__name__)
 
 
 def test_planners_of_the_table_are_those_of_the_worlds() -> None:
