@@ -101,7 +101,7 @@ class Advice:
 
 
 def check_hint(name: str, numbers: Numbers) -> None:
-    """Refuse a hint that there is not, or numbers that are not its own."""
+    """Refuse an unknown hint, or numbers that a hint does not have."""
     if name not in HINTS:
         raise ValueError(f"unknown hint '{name}'; {suggest(name, tuple(HINTS))}")
     usual = HINTS[name].numbers

@@ -135,8 +135,7 @@ class EvaluateInstructions:
         check_writable("--json", self.json)
         if self.sizes is None:
             return lengths, None
-        from errands.learning.curriculum import SMALLEST
-        from errands.worlds.spec import MAP_SIZE
+        from errands.worlds.spec import MAP_SIZE, SMALLEST
 
         return lengths, parse_sizes(self.sizes, (SMALLEST, MAP_SIZE))
 

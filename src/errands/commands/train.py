@@ -277,7 +277,7 @@ def run_training(
     bar.start()
     last_validation, pace = "", Pace(LINES_APART)
 
-    def say(text: str) -> None:  # folders may hold what looks like markup
+    def say(text: str) -> None:  # names of folders may look like markup
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def show(trainer: "Trainer[Any, Any]", report: "IterationReport") -> None:

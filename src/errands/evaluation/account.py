@@ -161,7 +161,7 @@ class Witness:
         self._decisions.append(kept)
 
     def accounts(self, worlds: Worlds) -> list[Account]:
-        """Of all worlds, whose episodes must have ended, in their order."""
+        """The accounts of all worlds, in their order; their episodes must have ended."""
         truths = np.stack((*self._truths, _truth(worlds)))  # (steps + 1, worlds)
         decisions = np.stack(self._decisions) if self._decisions else None
         return [_account(worlds, i, truths, decisions) for i in range(worlds.count)]
@@ -223,7 +223,7 @@ def _account(
 
 
 def _targets_left(worlds: Worlds, i: int) -> int:
-    """Of the next instruction; a list that is done needs none."""
+    """What the next instruction needs; a finished list needs nothing."""
     world = worlds.privileged[i]
     if world["progress"] == world["length"]:
         return 0

@@ -41,7 +41,7 @@ class Figure:
     """A picture in a file below the report's folder."""
 
     path: str
-    says: str  # what it shows, for those who cannot see it and below it
+    says: str  # what it shows: alternative text and caption
 
 
 Part = Heading | Paragraph | Table | Figure

@@ -80,7 +80,7 @@ class Thought:
     pointer: tuple[float, ...]  # over the instructions of the list
     shift: tuple[float, ...]  # probabilities of -1, 0, +1
     shifted: int  # which it was
-    update: float  # probability of deciding anew, c_t
+    update: float  # probability of an update, c_t
     updated: bool  # whether it did
     subtask: str  # such as "pick up pig"; nothing for an agent without a skill
     termination: float  # probability that the subtask before was finished

@@ -240,7 +240,7 @@ def _out_of_time(account: Account, lost: int | None) -> str:
 
 
 def _without_decisions(account: Account, fatal: int | None) -> Failure:
-    """Of a planner or a person, only what they did can be told."""
+    """For a planner or a person, only what they did is known."""
     if fatal is None:
         return Failure(Cause.CLOCK, account.done, False, _out_of_time(account, None))
     used_up = _used_up(account, fatal)

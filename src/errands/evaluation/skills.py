@@ -55,7 +55,7 @@ def run_skill(
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> SkillEpisodes:
-    """Run so many episodes, with worlds of seeds seed, seed + 1, ...; actions are sampled."""
+    """Run a number of episodes in worlds of seeds seed, seed + 1, ...; actions are sampled."""
     parts: list[SkillEpisodes] = []
     random = torch.Generator().manual_seed(seed % 2**63)
     done = 0
@@ -92,7 +92,7 @@ def _run_batch(
     actions = torch.zeros(count, dtype=torch.int64)
     begins = np.ones(count, np.bool_)
     right = np.ones(count, np.bool_)  # every termination prediction so far
-    judged = np.zeros(count, np.bool_)  # the episode's last observation has been looked at
+    judged = np.zeros(count, np.bool_)  # the episode's last observation has been evaluated
     hits = misses = false_alarms = 0
     while not judged.all():
         starts = torch.from_numpy(begins).to(device)
@@ -125,7 +125,7 @@ def _run_batch(
 
 
 def run_lists(skill: Skill, worlds: Worlds, *, seed: int) -> NDArray[np.bool_]:
-    """Which lists a skill carries out that is told the true subtask at every moment.
+    """Which lists a skill carries out if it is given the correct subtask at every step.
 
     As far as the skill goes: what it would do under a meta controller that is never wrong. Worlds
     stand at the beginning of their episodes.

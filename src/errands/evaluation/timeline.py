@@ -14,7 +14,7 @@ from errands.worlds.gym import instruction_worlds, listed
 from errands.worlds.spec import MAP_SIZE, NOTHING
 from errands.worlds.vector import Worlds
 
-EPISODES = 64  # that are recorded, to find one that tells much
+EPISODES = 64  # recorded, to find an instructive one
 NEAR = 3  # cells between agent and event, straight on and aside together
 
 

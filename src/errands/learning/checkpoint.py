@@ -1,4 +1,4 @@
-"""What a training run needs to go on: written whole or not at all, checked when read.
+"""What a training run needs to resume: written whole or not at all, checked when read.
 
 `resume.safetensors` is the newest state and `resume.previous.safetensors` the one before. The agent
 itself has files of its own (errands.agents.files).
@@ -27,7 +27,7 @@ def save_json(path: Path, content: Any) -> None:
 
 
 def save_resume(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Everything needed to go on, with a checksum; the file before becomes the previous one."""
+    """Everything needed to resume, with a checksum; the file before becomes the previous one."""
     tensors = {name: value.contiguous() for name, value in tensors.items()}
     told = json.dumps(dict(facts))
     content = save(tensors, {"facts": told, "checksum": _checksum(tensors, told)})

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from errands.worlds.spec import Setting, WorldSpec
+from errands.worlds.spec import SMALLEST, Setting, WorldSpec
 
-SMALLEST = 7  # map size to begin with, border included, unless the world has smaller ones [C]
 GROW_AT = 0.9  # success rate at which the next map size is added [O]
 PATIENCE = 5  # consecutive batches with that success rate [O]
 GROW_LISTS_AT = 0.85  # success rate at which lists become longer [O]

@@ -61,7 +61,7 @@ class MetaStatistics:
 
 
 class MetaRollout:
-    """Worlds with lists of instructions, and an agent that goes on where it stopped."""
+    """Worlds with lists of instructions, and an agent that continues where it stopped."""
 
     def __init__(self, worlds: Worlds, steps: int, hierarchy: Hierarchy) -> None:
         self.worlds = worlds
@@ -138,7 +138,7 @@ class MetaRollout:
         )
 
     def snapshot(self) -> dict[str, Tensor]:
-        """All that is needed to go on from exactly here."""
+        """All that is needed to continue from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         tensors |= {name: item.cpu() for name, item in leaves(self.state, "agent")}
         tensors["begins"] = torch.from_numpy(self.begins.copy())

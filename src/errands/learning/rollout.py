@@ -64,7 +64,7 @@ class RolloutStatistics:
 
 
 class SkillRollout:
-    """Worlds with a subtask each, or lists of them, and a skill that goes on where it stopped."""
+    """Worlds with a subtask each, or lists of them, and a skill that continues where it stopped."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class SkillRollout:
         """
         worlds, device = self.worlds, skill.policy.weight.device
         memory = self.memory
-        counts = skill.network.counted  # and is told a count: only the last deed finishes it
+        counts = skill.network.counted  # and is given a count: only the last deed finishes it
         kept: dict[str, list[Tensor]] = {}
         rewards_of_ended: list[NDArray[np.float64]] = []
         successes = 0
@@ -192,7 +192,7 @@ class SkillRollout:
         return output.value.cpu()
 
     def snapshot(self) -> dict[str, Tensor]:
-        """All that is needed to go on from exactly here."""
+        """All that is needed to continue from exactly here."""
         tensors = {f"worlds.{k}": torch.from_numpy(v) for k, v in self.worlds.snapshot().items()}
         for tree, name in ((self.memory, "memory"), (self.eyes, "eyes")):
             tensors |= {key: item.cpu() for key, item in leaves(tree, name)}

@@ -17,7 +17,7 @@ from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
 
-# Who can act, by world and name: functions that make a policy, with a fresh memory, for a batch.
+# Actors, by world and name: functions that make a policy, with a fresh memory, for a batch.
 Agents = Mapping[str, Callable[[Worlds], Policy]]
 Cast = Mapping[str, Agents]
 
@@ -33,7 +33,7 @@ SAMPLE_SEEDS = 2**20  # sampled worlds have seeds below this, short enough for a
 
 
 def hello(cast: Cast) -> Hello:
-    """All that can be chosen. Everybody rehearses a step, so that nothing compiles on stage."""
+    """All that can be chosen. Each actor takes a step first, so that no page waits to compile."""
     worlds = {}
     for name, agents in cast.items():
         spec = WORLDS[name]

@@ -1,4 +1,4 @@
-"""One episode that somebody watches: made from what a link carries, stepped, and told as frames."""
+"""One episode on a page: made from what a link contains, stepped, and sent as frames."""
 
 import base64
 from collections import defaultdict
@@ -60,7 +60,7 @@ def read_list(world: str, text: str) -> list[Instruction]:
 
 
 class Episode:
-    """A world, who acts in it, and what has happened."""
+    """A world, the actor in it, and what has happened."""
 
     def __init__(self, begin: Begin, cast: Cast) -> None:
         try:
@@ -149,7 +149,7 @@ class Episode:
         return True
 
     def next_frame(self) -> Frame:
-        """Go on by a step; the frame says whether that can go on."""
+        """Take one step; the frame says whether another one can follow."""
         advanced = self.advance()
         return self.frame(going=advanced)
 
@@ -198,7 +198,7 @@ class Episode:
     def _understand(self, trace: Any) -> None:
         """Keep what a trained agent says of its last decision (`agents.hierarchy.Trace`)."""
         self._thought = describe_thought(self._worlds, trace)
-        self._subtask = None  # Flat has none to tell
+        self._subtask = None  # Flat has no subtasks
         if self._thought and self._thought.subtask:
             words = self._worlds.spec.vocabulary
             self._subtask = Instruction.from_code(trace.subtask[0], words)
@@ -246,7 +246,7 @@ class Episode:
 
 
 class Replay:
-    """The same episode once more, for a film: what happened is repeated, nobody decides anew."""
+    """The same episode again, for a film: actions are repeated, not decided again."""
 
     def __init__(self, episode: Episode) -> None:
         self._worlds = episode._new_worlds()

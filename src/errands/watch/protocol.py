@@ -27,7 +27,7 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Check:
-    """Read a list that is being typed: is it right, and how could it go on?"""
+    """Read a list that is being typed: is it valid, and how can it be completed?"""
 
     world: str
     text: str
@@ -57,12 +57,12 @@ class Begin:
 
 @dataclass(frozen=True)
 class Play:
-    """Go on by yourself."""
+    """Continue step by step, without further requests."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Stop going on."""
+    """Pause."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Speed:
-    """Go on at so many steps a second."""
+    """Continue at this number of steps a second."""
 
     rate: float
 
@@ -113,7 +113,7 @@ REQUESTS: dict[str, type[Request]] = {
 
 @dataclass(frozen=True)
 class Agent:
-    """Someone who can act."""
+    """An agent, a planner or a person that can act."""
 
     name: str
     title: str
@@ -125,7 +125,7 @@ class Agent:
 class WorldChoice:
     """A world that can be chosen."""
 
-    first_person: bool  # whether the agent has a heading, and a view of its own
+    first_person: bool  # whether the agent has a heading and a first-person view
     keys: dict[str, str]  # actions by the keys with which a person acts; "p up" is p, then up
     buttons: dict[str, str]  # the first keys of these, and what to write on them
     objects: tuple[str, ...]
@@ -143,8 +143,6 @@ class Hello:
     version: str
     worlds: dict[str, WorldChoice]
     formats: tuple[str, ...]
-    slowest: float = SLOWEST
-    fastest: float = FASTEST
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ class Begun:
     seed: int
     items: tuple[Item, ...]
     step_limit: int
-    traced: bool  # whether the agent tells what it thinks
+    traced: bool  # whether the agent reports its decisions
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ class Frame:
     event: int  # steps that the event's object stays; 0: there is none
     outcome: str  # "done" or "out of steps" after the end
     why: str  # a sentence on what went wrong, if it is out of steps
-    subtask: str  # what the agent is doing, or should be doing if it does not tell
+    subtask: str  # what the agent is doing, or should be doing if it does not report it
     subtask_seen: bool  # whether skills are trained on it
     thought: Thought | None  # why a trained agent took its last step
     going: bool

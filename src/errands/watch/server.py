@@ -42,7 +42,7 @@ MEDIA = {
 }
 HEADERS = {
     "Cache-Control": "no-cache",
-    # The page is all there is: it loads nothing from elsewhere, and nobody frames it.
+    # The page is all there is: it loads nothing from elsewhere, and no other site can frame it.
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -57,7 +57,7 @@ def create_app(
     idle_seconds: float = IDLE_SECONDS,
     hosts: tuple[str, ...] = LOOPBACK,
 ) -> Starlette:
-    """The application: `cast` is who can act, `hosts` the names it may be called by ("*": any)."""
+    """The application: `cast` are the actors, `hosts` the names it may be called by ("*": any)."""
     hello = choices.hello(cast)
     page = _page_files()
     sheets = {name: _sheet(name) for name in WORLDS}
@@ -116,7 +116,7 @@ def _sheet(world: str) -> bytes:
 
 
 class _Line:
-    """The way to a page over its WebSocket."""
+    """The connection to a page over its WebSocket."""
 
     def __init__(self, websocket: WebSocket) -> None:
         self._websocket = websocket
@@ -164,7 +164,7 @@ async def _listen(websocket: WebSocket, session: Session, line: _Line, idle_seco
                 message = await websocket.receive()
         except TimeoutError:
             if session.going:
-                continue  # somebody may still be looking
+                continue  # a person may still be watching
             minutes = f"{idle_seconds / 60:g} minutes"
             await line.say(Notice(f"nothing was asked for {minutes}, so this page rests", "idle"))
             await websocket.close(GOING_AWAY, "idle")

@@ -1,4 +1,4 @@
-"""Sessions: one for each open page, with its own episode, its own pace and its own faults."""
+"""Sessions: one for each open page, with its own episode, pace and errors."""
 
 import asyncio
 import contextlib
@@ -56,11 +56,11 @@ Result = TypeVar("Result")
 
 
 class Gone(Exception):
-    """The page has closed: there is nobody to talk to."""
+    """The page has closed, and nothing can be sent to it."""
 
 
 class Line(Protocol):
-    """The way to one page; raises Gone when there is none any more."""
+    """The connection to one page; raises Gone when it is closed."""
 
     async def say(self, answer: Answer) -> None: ...
 
@@ -146,7 +146,7 @@ class Session:
         self._player.cancel()
 
     async def hear(self, text: str) -> None:
-        """Do what a page asks; whatever is wrong with it is told to this page alone."""
+        """Do what a page asks; an error is reported to this page only."""
         about = "message"
         try:
             request = read(text)
@@ -161,7 +161,7 @@ class Session:
             await self._fail(error, about)
 
     async def _fail(self, error: Exception, about: str) -> None:
-        """A fault of ours: the page hears of it, the terminal too, and the server goes on."""
+        """A fault of ours: the page and the terminal report it, and the server keeps running."""
         LOG.warning("%s failed: %r", about, error)
         self._going.clear()
         await self._line.say(Notice(f"that failed on the server ({error})", about))
@@ -229,7 +229,7 @@ class Session:
         await self._line.say(frame)
 
     async def _play(self) -> None:
-        """Step at the page's pace while it wants to go on."""
+        """Step at the page's pace while the episode is not paused."""
         loop = asyncio.get_running_loop()
         with contextlib.suppress(Gone):
             while True:

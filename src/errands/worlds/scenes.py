@@ -23,9 +23,8 @@ from errands.worlds.raycast import (
     render_view,
     texture_atlas,
 )
-from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, WALL, WorldSpec
+from errands.worlds.spec import EMPTY, FIRST_OBJECT, MAP_SIZE, SMALLEST, WALL, WorldSpec
 
-SMALLEST = 7  # cells a side of the smallest map, border included: as in training
 MOST_WALLS, MOST_OBJECTS = 0.1, 0.8  # shares of cells, the most of any setting
 WITHOUT_OBJECTS = 0.2  # share of maps with none, where only walls are to be seen
 ELEVATED = 0.2  # share of views from on top of an object, in addition to those by chance

@@ -23,6 +23,7 @@ from errands.worlds.kinds import KINDS
 from errands.worlds.record import Records, new_records
 
 MAP_SIZE = 10  # cells a side, border of walls included [C]
+SMALLEST = 7  # cells a side with which training begins, unless a world has smaller maps [C]
 MOST_OBJECTS = 32  # kinds of object a world can have
 EMPTY, WALL, WATER, FIRST_OBJECT = range(4)  # tile codes; object k is FIRST_OBJECT + k
 NOTHING = -1  # no cell, no deed, no event
