@@ -22,12 +22,14 @@ from errands.evaluation.errata import deviation_table, preset_table
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
-from errands.presets import FAST_HINTS, meta_training, skill_training
+from errands.presets import fast_hints, meta_training, skill_training
 from errands.worlds.planner import NEAR_OPTIMAL
+from errands.worlds.spec import WORLDS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SPLITS = ("train", "seen", "unseen")
 NOTHING = "-"
+OPTIMIZERS = {"adam": "Adam", "rmsprop": "RMSProp"}
 Record = dict[str, Any]
 
 
@@ -43,8 +45,9 @@ def measured(value: Record, digits: int, scale: float = 1.0, unit: str = "") -> 
     return f"{shown}{unit}" if error is None else f"{shown} ± {error * scale:.{digits}f}{unit}"
 
 
-def missing(what: str) -> str:
-    return f"<!-- numbers: {what} -->"
+def noted(text: str, how: str, *, complete: bool) -> str:
+    """A table, with how to measure what is missing in it."""
+    return text if complete else f"{text}\n\n<!-- numbers: {how} -->"
 
 
 def paper_cells(record: Record) -> list[str]:
@@ -117,12 +120,10 @@ def skills() -> str:
     headings += ["trained", "trained, paper", "unseen", "unseen, paper"]
     text = table(headings, rows, left=4)
     lacking = [key for key in wanted if not {"train", "unseen"} <= cells.get(key, {}).keys()]
-    if lacking:
-        text += "\n\n" + missing(
-            f"{len(lacking)} of {len(wanted)} rows: errands evaluate skill, --split train and "
-            "--split unseen, --json results/skills/NAME.json"
-        )
-    return text
+    how = (
+        "errands evaluate skill, --split train and --split unseen, --json results/skills/NAME.json"
+    )
+    return noted(text, f"{len(lacking)} of {len(wanted)} rows: {how}", complete=not lacking)
 
 
 def lists(world: str) -> str:
@@ -150,12 +151,11 @@ def lists(world: str) -> str:
         headings += [f"{split}, {length}", "paper"]
     text = table([*headings, "hours"], rows)
     lacking = [agent for agent in order_of_results() if agent not in known]
-    if lacking:
-        text += "\n\n" + missing(
-            f"{', '.join(lacking)}: errands evaluate instructions --world {world} --agent NAME "
-            "--split S --length K, --json results/instructions/NAME-S-K.json"
-        )
-    return text
+    how = (
+        f"{', '.join(lacking)}: errands evaluate instructions --world {world} --agent NAME "
+        "--split S --length K, --json results/instructions/NAME-S-K.json"
+    )
+    return noted(text, how, complete=not lacking)
 
 
 def shipped() -> str:
@@ -168,21 +168,7 @@ def shipped() -> str:
         teacher = how.get("teacher", "reward alone")
         row = [f"`{name}`", how["preset"], teacher, f"{agent['frames'] / 1e6:.1f} million"]
         rows.append([*row, f"{agent['seconds'] / 60:.0f}", f"{size:.1f} MB"])
-    if not rows:
-        return (
-            "No trained agents are shipped yet: train a skill with `errands train skill`, and load "
-            "it from\nthe folder of its run."
-        )
-    text = table(["agent", "preset", "teacher", "frames", "minutes", "size"], rows, left=3)
-    example = 'skill = errands.load("grid/skill-independent").skill'
-    where = "[How to act with one](docs/training.md#from-python)."
-    if "grid/dynamic" in shipped_agents():
-        example += '\nagent = errands.load("grid/dynamic")'
-        where = (
-            "How to act with [a skill](docs/training.md#from-python), and with "
-            "[an agent](docs/agents.md#from-python)."
-        )
-    return f"{text}\n\n```python\nimport errands\n\n{example}\n```\n\n{where}"
+    return table(["agent", "preset", "teacher", "frames", "minutes", "size"], rows, left=3)
 
 
 def agents() -> str:
@@ -196,9 +182,12 @@ def hints() -> str:
     rows = []
     for name, hint in HINTS.items():
         summary = (hint.__doc__ or "").partition("\n")[0]
-        worlds = [world for world, names in FAST_HINTS.items() if name in names]
-        rows.append([f"`{name}`", ", ".join(worlds) or NOTHING, summary])
-    return table(["hint", "`fast` has it in", "what it does"], rows, left=3)
+        having = [
+            ", ".join(world for world in WORLDS if name in fast_hints(world, flat=flat)) or NOTHING
+            for flat in (False, True)
+        ]
+        rows.append([f"`{name}`", *having, summary])
+    return table(["hint", "`fast` has it in", "for Flat in", "what it does"], rows, left=4)
 
 
 def named_agents() -> str:
@@ -224,8 +213,7 @@ def speed() -> str:
     ]
     headings = ["world", "worlds a batch", "steps a second", "ns a step"]
     headings += ["ns on one core", "ns, each step a call"]
-    text = table(headings, rows)
-    return text if rows else f"{text}\n\n{missing(HOW_TO_MEASURE)}"
+    return noted(table(headings, rows), HOW_TO_MEASURE, complete=bool(rows))
 
 
 def peers() -> str:
@@ -242,8 +230,7 @@ def peers() -> str:
         rows.append(row + [f"{rate / theirs:,.1f}" for rate in (ours[1024], max(ours.values()))])
     headings = ["peer", "beside our", "processes", "its steps a second"]
     headings += ["how many times as fast ours is, 1,024 worlds", "the same, best batch"]
-    text = table(headings, rows, left=2)
-    return text if rows else f"{text}\n\n{missing(HOW_TO_MEASURE)}"
+    return noted(table(headings, rows, left=2), HOW_TO_MEASURE, complete=bool(rows))
 
 
 def training_speed() -> str:
@@ -262,14 +249,11 @@ def training_speed() -> str:
             row = [f"{found['whole_loop']:,.0f}", f"{found['network_only']:,.0f}"]
             rows.append([name, *row, f"{found['ratio']:.0%}", str(found["threads"])])
     headings = ["skill", "whole loop, frames a second", "network alone", "share", "threads"]
-    text = table(headings, rows)
-    if len(rows) == len(wanted):
-        return text
     how = (
         "errands bench training --world W --json results/bench/training-W.json, both worlds; "
         "--stage meta --json results/bench/training-meta-W.json, both worlds"
     )
-    return f"{text}\n\n{missing(how)}"
+    return noted(table(headings, rows), how, complete=len(rows) == len(wanted))
 
 
 def stage(of: Stage) -> str:
@@ -291,7 +275,7 @@ def presets() -> str:
     lines: dict[str, Callable[[SkillTraining], str]] = {
         "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
         "worlds a minibatch": lambda t: str(t.minibatch),
-        "optimizer": lambda t: {"adam": "Adam", "rmsprop": "RMSProp"}[t.optimizer],
+        "optimizer": lambda t: OPTIMIZERS[t.optimizer],
         "RL teachers: frames, learning rate": lambda t: (
             stage(t.teachers) if t.world == "grid" else NOTHING
         ),
@@ -331,7 +315,7 @@ def meta_presets() -> str:
         "worlds, and steps in each before an update": lambda t: f"{t.worlds}, {t.steps}",
         "worlds a minibatch, times a batch is used": lambda t: f"{t.minibatch}, {t.epochs}",
         "traces fade": lambda t: {"step": "at every step", "decision": "at updates"}[t.credit],
-        "optimizer": lambda t: {"adam": "Adam", "rmsprop": "RMSProp"}[t.optimizer],
+        "optimizer": lambda t: OPTIMIZERS[t.optimizer],
         "frames between validations": lambda t: f"{t.validate_every:,}",
     }
     rows = [[name, *map(tell, presets.values())] for name, tell in lines.items()]
@@ -350,11 +334,8 @@ def pages_at_once() -> str:
             about = [world, found["agent"], str(found["clients"])]
             rows.append([*about, *rates, str(found["cores"])])
     headings = ["world", "agent", "pages", "slowest, frames a second", "median", "cores"]
-    text = table(headings, rows, left=2)
-    if len(rows) == 2:
-        return text
     how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
-    return f"{text}\n\n{missing(how)}"
+    return noted(table(headings, rows, left=2), how, complete=len(rows) == 2)
 
 
 TABLES: dict[str, Callable[[], str]] = {

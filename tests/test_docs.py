@@ -255,6 +255,11 @@ def test_tables_follow_from_the_results(page: Path) -> None:
     assert module_at(DOCS / "tables.py").refreshed(text) == text
 
 
+def test_training_stays_a_how_to() -> None:
+    """What was tried, and why, is in the notebook."""
+    assert len((DOCS / "training.md").read_text().splitlines()) <= 200
+
+
 def test_every_command_has_a_section() -> None:
     titles = headings(DOCS / "cli.md")
     assert {name.replace(" ", "-") for name in cli.COMMANDS} <= titles

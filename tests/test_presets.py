@@ -31,8 +31,8 @@ def test_without_a_teacher_nothing_is_distilled() -> None:
 
 def test_the_papers_teacher_takes_no_step() -> None:
     fast, paper = (skill_training("block", "independent", preset) for preset in ("fast", "paper"))
-    assert (fast.guided, paper.guided) == (0.9, 0.0)
-    assert (fast.guidance(0.0), fast.guidance(0.1), fast.guidance(0.2)) == (0.9, 0.45, 0.0)
+    assert (fast.guided, paper.guided) == (0.5, 0.0)
+    assert (fast.guidance(0.0), fast.guidance(0.1), fast.guidance(0.2)) == (0.5, 0.25, 0.0)
 
 
 def test_batches_of_the_block_world_contain_whole_lists_and_credit_decisions() -> None:

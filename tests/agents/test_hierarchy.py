@@ -20,28 +20,30 @@ from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
 from twins.environments import make_vec
-from twins.meta import FORMS, PAPER, SMALL, images_of, mask_of, randomised, replaced, tokens_of
+from twins.meta import (
+    BLOCK,
+    FORMS,
+    MAP,
+    PAPER,
+    SMALL,
+    SMALL_MAP,
+    images_of,
+    mask_of,
+    randomised,
+    replaced,
+    small_skill,
+    tokens_of,
+)
 
 COUNT, LONGEST, STEPS = 4, 3, 11
 LENGTHS = (3, 1, 2, 3)
-SKILLS = {
-    "grid": SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7),
-    "block": SkillNetwork(
-        world="block",
-        objects=7,
-        actions=9,
-        embedding=6,
-        filters=(4, 3, 3, 3),
-        factors=7,
-        lstm=9,
-    ),
-}
+GRID_SKILL, BLOCK_SKILL = small_skill(SMALL), small_skill(BLOCK)
 
 
-def decisive_skill(world: str) -> Skill:
+def decisive_skill(network: SkillNetwork) -> Skill:
     """Its likeliest action is certain, so draws tell nothing, and it often says "finished"."""
     torch.manual_seed(2)
-    skill = Skill(SKILLS[world]).eval()
+    skill = Skill(network).eval()
     with torch.no_grad():
         skill.policy.weight.normal_(std=1e4)
         skill.termination.weight.normal_(std=5.0)
@@ -49,7 +51,7 @@ def decisive_skill(world: str) -> Skill:
 
 
 def hierarchy_of(network: MetaNetwork) -> Hierarchy:
-    skill = None if network.flat else decisive_skill(network.world)
+    skill = None if network.flat else decisive_skill(small_skill(network))
     meta = randomised(network)
     if network.flat:  # no draw is in doubt
         with torch.no_grad():
@@ -70,6 +72,7 @@ AGENTS = {
         "block",
         "block, with the skill's eyes",
         "block, flat",
+        "map",
     )
 }
 
@@ -83,7 +86,7 @@ def agent(request: pytest.FixtureRequest) -> Hierarchy:
 def observation(network: MetaNetwork, t: int) -> dict[str, Any]:
     mask = mask_of(LENGTHS, LONGEST)
     return {
-        "image": images_of(replace(network, eyes="own"), COUNT, seed=t).numpy(),
+        "image": images_of(replace(network, eyes="own", maps=None), COUNT, seed=t).numpy(),
         "tokens": tokens_of(network, mask).numpy(),
         "mask": mask.numpy(),
     }
@@ -99,6 +102,7 @@ def plainly(agent: Hierarchy, world: int, *, soft: bool) -> list[dict[str, Any]]
     network, skill = agent.meta.network, agent.skill
     state = agent.meta.initial_state(1, LONGEST)
     memory = skill.initial_memory(1) if skill else ()
+    remembered, action = agent.eyes.initial_memory(1), 0
     told = []
     for t in range(STEPS):
         seen = observation(network, t)
@@ -107,22 +111,24 @@ def plainly(agent: Hierarchy, world: int, *, soft: bool) -> list[dict[str, Any]]
         bags = bags_of_words(torch.from_numpy(seen["tokens"][[world]]), network.words)
         begins = torch.tensor([bool(begins_at(t)[world])])
         finished, termination = torch.tensor([False]), 0.0
+        acted = torch.tensor([action])
+        looked, remembered = agent.eyes.look(image, acted, begins, remembered)
         if skill:
-            said, going_on = skill.step(image, state.carried.g, begins, memory)
+            said, going_on = skill.step(looked, state.carried.g, begins, memory)
             termination = torch.sigmoid(said.termination).item()
             finished = torch.tensor([termination > 0.5]) & ~begins
-        shown = skill.see(image) if skill and network.eyes == "skill" else image
+        shown = skill.see(looked) if skill and network.shares_eyes else image
         given = MetaInput(shown, bags, mask, finished, begins)
         random = None if skill else torch.Generator().manual_seed(0)
         output, after = agent.meta.step(given, state, soft=soft, random=random)
         if skill:
             g = after.carried.g
             if begins or finished or not torch.equal(g, state.carried.g):
-                said, going_on = skill.step(image, g, torch.tensor([True]), memory)
+                said, going_on = skill.step(looked, g, torch.tensor([True]), memory)
             memory = going_on
-            action = said.logits.argmax().item()
+            action = int(said.logits.argmax())
         else:
-            action = after.carried.g.item()
+            action = int(after.carried.g)
         state = after
         told.append({"output": output, "termination": termination, "action": action})
     return told
@@ -279,7 +285,7 @@ class Diary(GridEyes):
 
 def test_eyes_look_once_a_step_and_know_the_last_action() -> None:
     """What they make of it is what the skill sees; it begins again with each episode."""
-    skill = decisive_skill("grid")
+    skill = decisive_skill(GRID_SKILL)
     diary = Diary(10, SMALL.objects)
     diary.looks = []
     skill.eyes = diary
@@ -306,7 +312,7 @@ def test_eyes_look_once_a_step_and_know_the_last_action() -> None:
 
 def test_nothing_but_actions_is_left_to_chance() -> None:
     torch.manual_seed(0)
-    agent = Hierarchy(randomised(SMALL), Skill(SKILLS["grid"]).eval())
+    agent = Hierarchy(randomised(SMALL), Skill(GRID_SKILL).eval())
     one, other, again = (
         agent.act(observation(SMALL, 0), random=torch.Generator().manual_seed(seed))[0]
         for seed in (0, 1, 0)
@@ -362,11 +368,11 @@ def assert_shapes(trace: Trace, *, worlds: int, longest: int) -> None:
     assert set(trace.shifted.tolist()) <= {-1, 0, 1}
 
 
-@pytest.mark.parametrize("world", ["grid", "block"])
-def test_what_is_remembered_does_not_follow_the_worlds_buffers(world: str) -> None:
+@pytest.mark.parametrize("form", ["flat", "block", "map"])
+def test_what_is_remembered_does_not_follow_the_worlds_buffers(form: str) -> None:
     """Observations may be the worlds' own memory, and a list may have a hundred instructions."""
-    agent = hierarchy_of(FORMS["block" if world == "block" else "flat"])
-    worlds = Worlds(WORLDS[world], 2, list_tasks(WORLDS[world], "seen", (100, 100)))
+    agent, spec = hierarchy_of(FORMS[form]), WORLDS[FORMS[form].world]
+    worlds = Worlds(spec, 2, list_tasks(spec, "seen", (100, 100)))
     worlds.reset()
     state: HierarchyState | None = None
     for _ in range(3):
@@ -389,7 +395,7 @@ def test_gradients_are_not_kept() -> None:
 
 
 def test_who_needs_a_skill() -> None:
-    skill = Skill(SKILLS["grid"])
+    skill = Skill(GRID_SKILL)
     with pytest.raises(ValueError, match="a flat agent has no skill"):
         Hierarchy(MetaController(FORMS["flat"]), skill)
     with pytest.raises(ValueError, match="every other needs one"):
@@ -399,13 +405,22 @@ def test_who_needs_a_skill() -> None:
 def test_eyes_that_cannot_be_shared() -> None:
     with pytest.raises(ValueError, match="no eyes to share"):
         MetaController(replace(PAPER, eyes="skill"))
-    other = Skill(replace(SKILLS["block"], filters=(4, 5, 3, 3)))
+    other = Skill(replace(BLOCK_SKILL, filters=(4, 5, 3, 3)))
     with pytest.raises(ValueError, match="the skill's eyes show 5 channels, not 3"):
         Hierarchy(MetaController(FORMS["block, with the skill's eyes"]), other)
 
 
+def test_maps_that_the_skill_does_not_build() -> None:
+    for skill in (BLOCK_SKILL, replace(small_skill(MAP), maps=replace(SMALL_MAP, largest=4))):
+        with pytest.raises(ValueError, match="a map that the skill does not build"):
+            Hierarchy(MetaController(MAP), Skill(skill))
+    surer = replace(small_skill(MAP), maps=replace(SMALL_MAP, sure=0.5))
+    for meta, builds in ((MAP, surer), (BLOCK, small_skill(MAP))):  # or it has eyes of its own
+        Hierarchy(MetaController(meta), Skill(builds))
+
+
 def test_skills_that_cannot_be_commanded() -> None:
     with pytest.raises(ValueError, match="a skill of the block world cannot act in the grid"):
-        Hierarchy(MetaController(SMALL), Skill(SKILLS["block"]))
+        Hierarchy(MetaController(SMALL), Skill(BLOCK_SKILL))
     with pytest.raises(ValueError, match="a skill that counts"):
-        Hierarchy(MetaController(SMALL), Skill(replace(SKILLS["grid"], counted=True)))
+        Hierarchy(MetaController(SMALL), Skill(replace(GRID_SKILL, counted=True)))

@@ -14,10 +14,11 @@ from errands.agents.hints import HINTS, Briefing, Moment, named_hints, without_h
 from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
-from errands.presets import FAST_HINTS, meta_training
+from errands.presets import FAST_HINTS, GRID_HINTS, meta_training
 from twins.meta import (
     BLOCK,
     CERTAIN,
+    MAP,
     PAPER,
     SMALL,
     carried,
@@ -172,7 +173,7 @@ def test_the_paper_preset_has_no_hints_and_fast_names_its_own(world: Any) -> Non
     paper = meta_training(world, "dynamic", "paper").network
     follows = {name: getattr(paper, name) for name in ("world", "words", "objects", "actions")}
     assert paper == MetaNetwork(**follows)
-    assert tuple(meta_training(world, "dynamic").network.hints) == FAST_HINTS[world]
+    assert tuple(meta_training(world, "dynamic").network.hints) == FAST_HINTS[world, False]
     for numbers in meta_training(world, "dynamic").network.hints.values():
         assert json.loads(json.dumps(numbers)) == numbers
 
@@ -187,9 +188,7 @@ def test_without_hints_only_the_papers_parameters_are_left() -> None:
     assert shapes["goal_hidden.weight"] == (hidden, sentence + hidden)
 
 
-CASES = [(SMALL, name) for name in FAST_HINTS["grid"]]
-CASES += [(BLOCK, name) for name in FAST_HINTS["block"]]
-CASES += [(replace(SMALL, hints={**SMALL.hints, **named_hints(["sighting"])}), "sighting")]
+CASES = [(network, name) for network in (SMALL, MAP, BLOCK) for name in network.hints]
 
 
 @pytest.mark.parametrize(("network", "name"), CASES)
@@ -211,7 +210,7 @@ def test_each_hint_makes_a_difference_and_can_be_left_out(network: MetaNetwork, 
 
 
 def test_hints_to_leave_out_are_known_by_name() -> None:
-    hints = named_hints(FAST_HINTS["grid"])
+    hints = named_hints(GRID_HINTS)
     assert set(without_hints(hints, ["glance", "reminder"])) == set(hints) - {"glance", "reminder"}
     with pytest.raises(ValueError, match="no hint 'glanse' to leave out; did you mean glance"):
         without_hints(hints, ["glanse"])

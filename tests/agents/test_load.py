@@ -19,13 +19,14 @@ from errands.files import DamagedFile
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
-from twins.meta import FORMS, randomised
+from twins.meta import FORMS, SMALL_MAP, randomised
 
 SMALL = SkillNetwork(embedding=6, conv1=3, conv2=4, conv3=5, hidden=8, factors=7, lstm=9)
 NETWORKS = [
     SMALL,
     replace(SMALL, view="pooled", counted=True),
     replace(SMALL, world="block", objects=7, actions=9),
+    replace(SMALL, world="block", objects=7, actions=9, maps=SMALL_MAP),
 ]
 
 
@@ -136,6 +137,7 @@ def test_only_load_is_looked_up_late() -> None:
 # Agents that execute lists
 
 BLOCK_SKILL = NETWORKS[2]
+AGENTS = ["dynamic", "long", "flat", "paper", "block", "block, flat", "map"]
 
 
 def save_meta(folder: Path, network: MetaNetwork, skill: str) -> Hierarchy:
@@ -144,8 +146,11 @@ def save_meta(folder: Path, network: MetaNetwork, skill: str) -> Hierarchy:
     description = {"kind": "meta", "network": asdict(network), "skill": skill, "frames": 5}
     save_agent(folder, meta, description)
     torch.manual_seed(0)
-    own = SMALL if network.world == "grid" else BLOCK_SKILL
-    return Hierarchy(meta, None if network.flat else Skill(own).eval())
+    return Hierarchy(meta, None if network.flat else Skill(skill_for(network)).eval())
+
+
+def skill_for(network: MetaNetwork) -> SkillNetwork:
+    return SMALL if network.world == "grid" else replace(BLOCK_SKILL, maps=network.maps)
 
 
 def traces(agent: Hierarchy, steps: int = 6) -> list[Trace]:
@@ -163,10 +168,10 @@ def traces(agent: Hierarchy, steps: int = 6) -> list[Trace]:
     return told
 
 
-@pytest.mark.parametrize("form", ["dynamic", "long", "flat", "paper", "block", "block, flat"])
+@pytest.mark.parametrize("form", AGENTS)
 def test_an_agent_comes_back_and_acts_the_same(form: str, tmp_path: Path) -> None:
     skill = tmp_path / "skill"
-    save(skill, SMALL if FORMS[form].world == "grid" else BLOCK_SKILL)
+    save(skill, skill_for(FORMS[form]))
     agent = save_meta(tmp_path / "agent", FORMS[form], str(skill))
     loaded = errands.load(tmp_path / "agent")
     assert isinstance(loaded, agents.TrainedAgent)

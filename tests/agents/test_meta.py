@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from errands.agents.context import Recurrent
+from errands.agents.hierarchy import Hierarchy
 from errands.agents.instructions import SHIFTS, bags_of_words
+from errands.agents.load import load_skill
 from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaOutput, MetaState
 from errands.agents.registry import designs
@@ -47,7 +49,7 @@ def meta(request: pytest.FixtureRequest) -> MetaController:
 
 @pytest.mark.parametrize("soft", [True, False])
 def test_a_step_that_begins_ignores_the_state(meta: MetaController, soft: bool) -> None:
-    """str 1 begins in the middle of a batch; the others go on."""
+    """World 1 begins in the middle of a batch; the others go on."""
     step, choice = given(meta.network, begins=(1,)), decided(meta, True, 0)
     one = meta.step(step, carried(meta, seed=3), soft=soft, decided=choice)
     other = meta.step(step, carried(meta, seed=4), soft=soft, decided=choice)
@@ -126,7 +128,7 @@ def test_the_baseline_does_not_know_what_is_decided(meta: MetaController) -> Non
 
 
 @pytest.mark.parametrize("soft", [True, False])
-@pytest.mark.parametrize("form", ["dynamic", "paper", "flat", "block"])
+@pytest.mark.parametrize("form", ["dynamic", "paper", "flat", "block", "map"])
 def test_gradients_of_a_step(form: str, soft: bool) -> None:
     """Along a random direction of every parameter and of what is carried: a tiny step each way."""
     meta = randomised(FORMS[form]).double()
@@ -255,6 +257,14 @@ def test_every_preset_fits_its_world(world: str, agent: str, preset: Preset) -> 
     assert network.flat == (agent == "flat")
     assert network.parameters == ((worlds.actions,) if agent == "flat" else (3, len(spec.objects)))
     assert torch.isfinite(output.log_probability).all()
+
+
+@pytest.mark.parametrize("preset", ["fast", "paper", "debug"])
+@pytest.mark.parametrize("agent", [name for name, design in designs().items() if not design.flat])
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_every_preset_can_command_its_skill(world: str, agent: str, preset: Preset) -> None:
+    training = meta_training(world, agent, preset)
+    Hierarchy(MetaController(training.network), load_skill(training.skill).skill)
 
 
 # Decisions taken before, reconsidered

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from errands.agents.eyes import GridSight
+from errands.agents.mapping import MapEyes
 from errands.agents.memory import Memory, leaves
+from errands.agents.recogniser import MapNetwork
 from errands.agents.skill import Skill, SkillMemory, SkillNetwork
 from errands.config import Preset, Scenario
 from errands.presets import skill_training
@@ -18,6 +20,7 @@ from errands.worlds.vector import Worlds
 
 SMALL = SkillNetwork(embedding=6, conv1=3, conv2=4, conv3=5, hidden=8, factors=7, lstm=9)
 BLOCK = replace(SMALL, world="block", objects=7, actions=9)
+MAP = replace(BLOCK, maps=MapNetwork(largest=3))
 NETWORKS = {
     "centred": SMALL,
     "pooled": replace(SMALL, view="pooled"),
@@ -29,6 +32,8 @@ NETWORKS = {
     "block": BLOCK,
     "block, one look": replace(BLOCK, looks=1),
     "block counted": replace(BLOCK, counted=True),
+    "map": MAP,
+    "map counted": replace(MAP, counted=True),
 }
 TIMES, WORLDS_IN_BATCH = 4, 3
 
@@ -48,8 +53,14 @@ def randomised(network: SkillNetwork) -> Skill:
 
 
 def images_of(skill: Skill, times: int = TIMES) -> Tensor:
-    """Random observations; a grid's first plane shows the agent on one inner cell."""
+    """Random observations; a grid's first plane shows the agent on one inner cell.
+
+    Eyes that remember have looked already.
+    """
     random = np.random.default_rng(1)
+    if isinstance(skill.eyes, MapEyes):
+        shape = times, WORLDS_IN_BATCH, skill.eyes.size
+        return torch.from_numpy(random.integers(0, 256, shape, dtype=np.uint8))
     if skill.network.world == "block":
         pixels = random.integers(0, 256, (times, WORLDS_IN_BATCH, 64, 64, 3), dtype=np.uint8)
         return torch.from_numpy(pixels)
@@ -115,12 +126,13 @@ def test_steps_one_by_one_are_the_same_as_unrolled(skill: Skill) -> None:
 
 
 def test_memory_matters_until_a_new_subtask_begins(skill: Skill) -> None:
-    """str 0 begins at frame 2: from there on, what came before makes no difference."""
+    """World 0 begins at frame 2: from there on, what came before makes no difference."""
     images, subtasks, begins = images_of(skill), subtasks_of(), begins_at((2, 0))
     empty, _ = skill.unroll(images, subtasks, begins, skill.initial_memory(WORLDS_IN_BATCH))
     full, _ = skill.unroll(images, subtasks, begins, remembered(skill))
     for part, other in zip(empty, full, strict=True):
-        assert not torch.equal(part[0, 0], other[0, 0])
+        if not isinstance(skill.eyes, MapEyes):  # they remember, and have looked already
+            assert not torch.equal(part[0, 0], other[0, 0])
         torch.testing.assert_close(part[2:, 0], other[2:, 0])
     elsewhere = images.clone()
     elsewhere[:2, 0] = images[:2, 1]
@@ -194,14 +206,16 @@ def test_noise_comes_while_training_alone(skill: Skill) -> None:
     assert not torch.equal(quiet, logits())
 
 
-@pytest.mark.parametrize("network", [SMALL, BLOCK], ids=["grid", "block"])
+@pytest.mark.parametrize("network", [SMALL, BLOCK, MAP], ids=["grid", "block", "map"])
 @pytest.mark.parametrize("alone", [False, True])
 def test_noise_may_be_for_the_first_predicted_layer_alone(
     network: SkillNetwork, alone: bool
 ) -> None:
     skill = randomised(replace(network, noise=0.4, noise_at_first=alone)).train()
-    grid = ("sight.conv1", "context.fc")
-    layers = ("sight.conv3", "context.lstm") if network.world == "block" else grid
+    as_on_the_grid = network.world == "grid" or network.maps
+    layers = "sight.conv1", "context.fc"
+    if not as_on_the_grid:
+        layers = "sight.conv3", "context.lstm"
     first, second = map(skill.get_submodule, layers)
     memory = remembered(skill)
     heard: dict[nn.Module, list[Tensor]] = {first: [], second: []}
@@ -302,6 +316,8 @@ def test_every_preset_fits_its_world(world: str, scenario: Scenario, preset: Pre
     codes = torch.tensor([item.code(spec.vocabulary) for item in tasks.pool])
     images = torch.from_numpy(worlds.images).expand(len(codes), *worlds.images.shape[1:])
     begins = torch.ones(len(codes), dtype=torch.bool)
+    idle, memory = torch.zeros(len(codes), dtype=torch.int64), skill.initial_memory(len(codes))
     with torch.no_grad():
-        output, _ = skill.step(images, codes, begins, skill.initial_memory(len(codes)))
+        looked, _ = skill.eyes.look(images, idle, begins, skill.eyes.initial_memory(len(codes)))
+        output, _ = skill.step(looked, codes, begins, memory)
     assert output.logits.shape == (len(codes), worlds.actions)

@@ -74,16 +74,17 @@ def observe(world: str) -> Arrays:
 
 @torch.no_grad()
 def answers_of_skill(skill: TrainedSkill, seen: Arrays) -> Arrays:
-    """The memory starts afresh with every subtask and every episode."""
-    memory = skill.skill.initial_memory(COUNT)
+    """Memory begins again with every subtask and every episode; that of eyes, with episodes."""
+    memory, remembered = skill.skill.initial_memory(COUNT), skill.skill.eyes.initial_memory(COUNT)
+    action = torch.zeros(COUNT, dtype=torch.int64)
     answers: dict[str, list[NDArray[Any]]] = {}
     for t in range(STEPS):
-        output, memory = skill.skill.step(
-            torch.from_numpy(seen["image"][t]),
-            torch.from_numpy(seen["subtasks"][t]),
-            torch.from_numpy(seen["begins"][t] | (t % SUBTASK_STEPS == 0)),
-            memory,
-        )
+        image, begins = (torch.from_numpy(seen[name][t]) for name in ("image", "begins"))
+        looked, remembered = skill.skill.eyes.look(image, action, begins, remembered)
+        given = torch.from_numpy(seen["subtasks"][t])
+        starts = begins | (t % SUBTASK_STEPS == 0)
+        output, memory = skill.skill.step(looked, given, starts, memory)
+        action = output.logits.argmax(dim=1)
         for name, value in output._asdict().items():
             answers.setdefault(name, []).append(value.numpy())
     return {name: np.stack(values) for name, values in answers.items()}

@@ -13,27 +13,18 @@ from errands.agents.hierarchy import Hierarchy
 from errands.agents.instructions import bags_of_words
 from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaNetwork
-from errands.agents.skill import Skill, SkillNetwork
+from errands.agents.skill import Skill
 from errands.learning.meta_rollout import MetaFrames, MetaRollout, MetaStatistics
 from errands.worlds.spec import WORLDS
 from errands.worlds.tasks import TaskSource, list_tasks
 from errands.worlds.vector import Worlds
-from twins.meta import FORMS, randomised
+from twins.meta import FORMS, randomised, small_skill
 from twins.story import walk
 
 COUNT, STEPS, LIMIT, LONGEST, SEED = 6, 5, 7, 3, 1000
-SKILLS = {
-    "grid": SkillNetwork(embedding=6, conv1=3, conv2=4, hidden=8, factors=7),
-    "block": SkillNetwork(
-        world="block",
-        objects=7,
-        actions=9,
-        embedding=6,
-        filters=(4, 3, 3, 3),
-        factors=7,
-        lstm=9,
-    ),
-}
+
+
+FORMS_THAT_ACT = ["dynamic", "long", "short", "flat", "block", "block, flat", "map"]
 
 
 def agent_of(network: MetaNetwork) -> Hierarchy:
@@ -42,7 +33,7 @@ def agent_of(network: MetaNetwork) -> Hierarchy:
     torch.manual_seed(5)
     if network.flat:
         return Hierarchy(meta, None)
-    skill = Skill(SKILLS[network.world]).eval()
+    skill = Skill(small_skill(network)).eval()
     with torch.no_grad():
         skill.termination.weight.normal_(std=3.0)
     return Hierarchy(meta, skill)
@@ -80,7 +71,7 @@ def nearly(one: Tensor, other: Tensor) -> bool:
 
 
 @pytest.mark.parametrize("soft", [True, False])
-@pytest.mark.parametrize("form", ["dynamic", "long", "short", "flat", "block", "block, flat"])
+@pytest.mark.parametrize("form", FORMS_THAT_ACT)
 @torch.no_grad()
 def test_a_batch_holds_what_a_network_needs_to_decide_again(form: str, soft: bool) -> None:
     """Stepped through the frames, from the state beside them, it says exactly what it said."""
@@ -194,7 +185,7 @@ def tensors_of(frames: MetaFrames) -> Iterator[tuple[str, Tensor]]:
         yield from leaves(getattr(frames, field.name), field.name)
 
 
-@pytest.mark.parametrize("form", ["dynamic", "flat", "block", "block, flat"])
+@pytest.mark.parametrize("form", ["dynamic", "flat", "block", "block, flat", "map"])
 def test_a_snapshot_goes_on_exactly(form: str) -> None:
     agent = agent_of(FORMS[form])
     rollout, random = rollout_of(agent), torch.Generator().manual_seed(0)

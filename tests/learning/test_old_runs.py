@@ -21,6 +21,7 @@ from errands.learning.old_runs import lift_checkpoint
 from errands.presets import meta_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate
+from twins.meta import BLOCK
 from twins.training import tiny_meta
 
 OLD = Path(__file__).parent / "format2"
@@ -101,9 +102,8 @@ def test_what_skills_carried_finds_its_place(form: str) -> None:
 
 def test_an_optimizer_keeps_its_moments_with_their_parameters() -> None:
     """Numbered by their place in the old model, they say by their shapes where they belong."""
-    network = replace(
-        meta_training("block", "dynamic").network, hidden=6, sentence=7, condition=9, factors=5
-    )
+    sizes = {"embedding": 64, "hidden": 6, "sentence": 7, "condition": 9, "factors": 5}
+    network = replace(BLOCK, eyes="skill", **sizes)
     model = MetaController(network)
     names = names_of_weights("meta", asdict(network))
     then = {new: old for old, new in names.items()}

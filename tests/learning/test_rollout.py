@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from errands.agents.mapping import MapEyes
 from errands.agents.memory import leaves
 from errands.agents.skill import Skill
+from errands.config import Preset, Scenario
 from errands.language.instruction import Instruction
 from errands.learning.rollout import SkillFrames, SkillRollout, sample
 from errands.presets import skill_training
@@ -231,24 +233,31 @@ def test_without_a_teacher_there_are_no_labels() -> None:
     assert not frames.optimal.any()
 
 
-def network_for(world: str, scenario: str) -> Skill:
+def network_for(world: str, scenario: Scenario, preset: Preset = "debug") -> Skill:
     torch.manual_seed(0)
-    network = skill_training(world, scenario, "debug").network
+    network = skill_training(world, scenario, preset).network
     small = replace(network, embedding=6, conv2=4, hidden=8, factors=7, lstm=9)
     return Skill(small).eval()
 
 
-WHERE = [("grid", "independent"), ("grid", "inter-extrapolation"), ("block", "independent")]
+FORMS: list[tuple[str, Scenario, Preset]] = [
+    ("grid", "independent", "debug"),
+    ("grid", "inter-extrapolation", "debug"),
+    ("block", "independent", "debug"),
+    ("block", "independent", "paper"),
+]
 
 
 def short_tasks(world: str, scenario: str) -> TaskSource:
     return replace(skill_tasks(WORLDS[world], scenario, "train"), step_limit=4)
 
 
-@pytest.mark.parametrize(("world", "scenario"), WHERE)
-def test_a_batch_holds_what_a_network_needs_to_see_it_again(world: str, scenario: str) -> None:
+@pytest.mark.parametrize(("world", "scenario", "preset"), FORMS)
+def test_a_batch_holds_what_a_network_needs_to_see_it_again(
+    world: str, scenario: Scenario, preset: Preset
+) -> None:
     """Unrolled over the frames, from the memory beside them, it says what it said in the worlds."""
-    skill = network_for(world, scenario)
+    skill = network_for(world, scenario, preset)
     rollout = SkillRollout(worlds_of(short_tasks(world, scenario), world=world), 3, skill)
     random = torch.Generator().manual_seed(0)
     for _ in range(3):
@@ -268,9 +277,9 @@ def test_some_worlds_of_a_batch(story: Story) -> None:
     assert torch.equal(part.memory[0], frames.memory[0][[4, 0]])
 
 
-@pytest.mark.parametrize(("world", "scenario"), WHERE)
-def test_a_snapshot_goes_on_exactly(world: str, scenario: str) -> None:
-    skill, tasks = network_for(world, scenario), short_tasks(world, scenario)
+@pytest.mark.parametrize(("world", "scenario", "preset"), FORMS)
+def test_a_snapshot_goes_on_exactly(world: str, scenario: Scenario, preset: Preset) -> None:
+    skill, tasks = network_for(world, scenario, preset), short_tasks(world, scenario)
     rollout = SkillRollout(worlds_of(tasks, world=world), 3, skill)
     random = torch.Generator().manual_seed(0)
     for _ in range(2):
@@ -301,11 +310,15 @@ def test_sampling_follows_the_logits() -> None:
     assert torch.equal(actions, again)
 
 
-def test_block_worlds_have_their_own_actions() -> None:
-    skill = network_for("block", "independent")
+@pytest.mark.parametrize("preset", ["debug", "paper"])
+def test_block_worlds_have_their_own_actions(preset: Preset) -> None:
+    """And frames keep what the eyes have made of pictures, if they remember, or the pictures."""
+    skill = network_for("block", "independent", preset)
     rollout = SkillRollout(
         worlds_of(skill_tasks(BLOCK, "independent", "train"), world="block"), 1, skill
     )
     frames, _ = rollout.collect(skill, torch.Generator().manual_seed(0), teacher=True)
     assert frames.optimal.shape == (1, COUNT, 9)
-    assert frames.images.shape == (1, COUNT, 64, 64, 3)
+    shown = (skill.eyes.size,) if isinstance(skill.eyes, MapEyes) else (64, 64, 3)
+    assert frames.images.shape == (1, COUNT, *shown)
+    assert isinstance(skill.eyes, MapEyes) == (preset == "debug")

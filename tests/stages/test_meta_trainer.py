@@ -13,15 +13,15 @@ from errands.agents.files import save_agent
 from errands.agents.hints import named_hints
 from errands.agents.load import TrainedAgent, load, load_hierarchy
 from errands.agents.meta import MetaController
-from errands.agents.skill import Skill, SkillNetwork
-from errands.config import MetaTraining, Preset
+from errands.agents.skill import Skill
+from errands.config import MetaTraining, Preset, SkillTraining
 from errands.learning.advantages import assign_credit
-from errands.learning.curriculum import ENOUGH, PATIENCE, SMALLEST
-from errands.presets import meta_training
+from errands.learning.curriculum import ENOUGH, PATIENCE
+from errands.presets import meta_training, skill_training
 from errands.stages.meta import MetaTrainer
 from errands.stages.run import iterate, train
-from errands.worlds.spec import GRID, MAP_SIZE
-from twins.training import ITERATION, assert_same, everything, tiny_meta
+from errands.worlds.spec import GRID, MAP_SIZE, SMALLEST
+from twins.training import ITERATION, assert_same, everything, tiny, tiny_meta
 
 STAGES = ["soft, forgiving"] * 2 + ["soft"] * 2 + ["hard"] * 2
 LENGTH = len(STAGES)
@@ -29,12 +29,21 @@ LENGTH = len(STAGES)
 
 @pytest.fixture(scope="module")
 def block_skill(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of an untrained skill for the block world."""
-    folder = tmp_path_factory.mktemp("block") / "skill"
+    """The folder of an untrained skill for the block world, with a map."""
+    return save_skill(tmp_path_factory.mktemp("block"), tiny("block"))
+
+
+@pytest.fixture(scope="module")
+def lstm_skill(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same, as the paper has it."""
+    return save_skill(tmp_path_factory.mktemp("lstm"), tiny("block", preset="paper"))
+
+
+def save_skill(folder: Path, training: SkillTraining) -> str:
     torch.manual_seed(0)
-    network = SkillNetwork(world="block", objects=7, actions=9, embedding=6, factors=7, lstm=9)
-    save_agent(folder, Skill(network), {"kind": "skill", "network": asdict(network)})
-    return str(folder)
+    description = {"kind": "skill", "network": asdict(training.network)}
+    save_agent(folder / "skill", Skill(training.network), description)
+    return str(folder / "skill")
 
 
 def iterated(training: MetaTraining, iterations: int) -> MetaTrainer:
@@ -84,22 +93,23 @@ def assert_same_tensors(
         assert torch.equal(tensors[key], value), key
 
 
-OTHERS: list[tuple[str, str]] = [
-    ("grid", "long"),
-    ("grid", "short"),
-    ("grid", "flat"),
-    ("block", "dynamic"),
-    ("block", "flat"),
+OTHERS: list[tuple[str, str, Preset]] = [
+    ("grid", "long", "debug"),
+    ("grid", "short", "debug"),
+    ("grid", "flat", "debug"),
+    ("block", "dynamic", "debug"),
+    ("block", "flat", "debug"),
+    ("block", "dynamic", "paper"),
 ]
 
 
-@pytest.mark.parametrize(("world", "agent"), OTHERS)
+@pytest.mark.parametrize(("world", "agent", "preset"), OTHERS)
 def test_every_agent_goes_on_exactly(
-    world: str, agent: str, block_skill: str, tmp_path: Path
+    world: str, agent: str, preset: Preset, block_skill: str, lstm_skill: str, tmp_path: Path
 ) -> None:
     """Stopped within its hard stage, which comes at once here."""
-    skill = block_skill if world == "block" else ""
-    training = tiny_meta(world, agent, skill)
+    skill = {"grid": "", "block": lstm_skill if preset == "paper" else block_skill}[world]
+    training = tiny_meta(world, agent, skill, preset=preset)
     soft, _, hard = training.stages
     stages = replace(soft, frames=ITERATION), replace(hard, frames=9 * ITERATION)
     training = replace(training, stages=stages, validate_every=100 * ITERATION)
@@ -427,15 +437,17 @@ def test_flat_goes_on_to_the_longest_lists_only_when_it_has_learned_the_others()
         assert last.curriculum == to_the_end
 
 
-def test_the_block_worlds_agents_see_with_their_skills_eyes_if_they_have_one() -> None:
-    eyes = {
-        (world, agent, preset): meta_training(world, agent, preset).network.eyes
+def test_the_block_worlds_agents_see_their_skills_map_if_they_have_one() -> None:
+    networks = {
+        (world, agent, preset): meta_training(world, agent, preset).network
         for world in ("grid", "block")
         for agent in ("dynamic", "long", "short", "flat")
         for preset in ("fast", "paper")
     }
     shared = {("block", agent, "fast") for agent in ("dynamic", "long", "short")}
-    assert {key for key, whose in eyes.items() if whose == "skill"} == shared
+    assert {key for key, network in networks.items() if network.shares_eyes} == shared
+    skill = skill_training("block", "independent", in_lists=True)
+    assert {networks[key].maps for key in shared} == {skill.network.maps}
 
 
 def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:

@@ -10,12 +10,11 @@ import torch
 
 from errands.agents.skill import Skill
 from errands.config import SkillTraining, Stage
-from errands.learning.curriculum import SMALLEST
 from errands.learning.losses import analogy_terms
 from errands.presets import skill_training
 from errands.stages.run import iterate
 from errands.stages.skill import SkillTrainer
-from errands.worlds.spec import BLOCK, WORLDS
+from errands.worlds.spec import BLOCK, SMALLEST, WORLDS
 from errands.worlds.tasks import analogies as analogies_of
 from twins.training import ITERATION, LENGTH, assert_same, everything, tiny
 
@@ -34,6 +33,7 @@ RUNS = {
     "block": tiny("block", "independent"),
     "block, in lists": tiny("block", in_lists=True),
     "block, counted": tiny("block", "inter-extrapolation"),
+    "block, paper": tiny("block", preset="paper"),
     "paper": tiny(**PAPER),
     "reward alone": tiny(
         teacher="none", distill=Stage(0, 1e-3, 1e-3), epochs=2, curriculum=True, analogy=False

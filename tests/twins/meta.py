@@ -14,15 +14,19 @@ from errands.agents.mapping import MapWindow
 from errands.agents.memory import each, leaves
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
 from errands.agents.recogniser import MapNetwork
+from errands.agents.skill import SkillNetwork
 from errands.agents.updater import Carried
-from errands.presets import FAST_HINTS, meta_training
+from errands.presets import meta_training
 
 SIZES: dict[str, Any] = {"embedding": 5, "sentence": 6, "condition": 7, "hidden": 8, "factors": 7}
 SMALL = replace(meta_training("grid", "dynamic").network, conv1=2, **SIZES)
-BLOCK = replace(meta_training("block", "dynamic").network, eyes="own", filters=(4, 3, 3), **SIZES)
 PAPER = MetaNetwork(conv1=2, **SIZES)
-# The block world with its skill's map, small enough for the slow twin, and all hints.
-MAP = replace(BLOCK, maps=MapNetwork(largest=3), conv1=2, hints=named_hints(HINTS))
+# The block world with its skill's map, small enough for the slow twin.
+SMALL_MAP = MapNetwork(largest=3)
+MAP = replace(meta_training("block", "dynamic").network, maps=SMALL_MAP, conv1=2, **SIZES)
+# The paper's eyes and LSTM in the block world, with the hints that an LSTM has a place for.
+LSTM_HINTS = ("head-start", "grounding", "reminder", "tally")
+BLOCK = replace(MAP, maps=None, filters=(4, 3, 3), hints=named_hints(LSTM_HINTS))
 
 
 def without(network: MetaNetwork, *hints: str) -> MetaNetwork:
@@ -56,13 +60,35 @@ FORMS = {
         PAPER, world="block", words=14, objects=7, actions=9, filters=(4, 3, 3)
     ),
     "map": MAP,
-    **{f"without {name}": without(SMALL, name) for name in FAST_HINTS["grid"]},
-    **{f"block, without {name}": without(BLOCK, name) for name in FAST_HINTS["block"]},
+    "map, long": replace(MAP, gate="at-termination"),
+    "map, short": replace(MAP, gate="every-step"),
+    **{f"without {name}": without(SMALL, name) for name in SMALL.hints},
+    **{f"block, without {name}": without(BLOCK, name) for name in BLOCK.hints},
+    **{f"map, without {name}": without(MAP, name) for name in MAP.hints},
     "tallying, whatever is named": replace(
         without(SMALL, "grounding"),
         hints={"tally": dict(HINTS["tally"].numbers) | {"named": False}} | STARTED,
     ),
 }
+
+
+def small_skill(network: MetaNetwork) -> SkillNetwork:
+    """A small skill that this meta controller can command: of its world, and with its map."""
+    return SkillNetwork(
+        world=network.world,
+        objects=network.objects,
+        actions=network.actions,
+        maps=network.maps,
+        embedding=6,
+        conv1=3,
+        conv2=4,
+        filters=(4, 3, 3, 3),
+        hidden=8,
+        factors=7,
+        lstm=9,
+    )
+
+
 LENGTHS = (3, 1, 4)  # of the lists, one a world
 LONGEST = 4
 CERTAIN = 1000.0  # a logit that leaves no doubt

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from errands.config import MetaStage, MetaTraining, Scenario, SkillTraining, Stage
+from errands.config import MetaStage, MetaTraining, Preset, Scenario, SkillTraining, Stage
 from errands.learning import checkpoint
 from errands.presets import meta_training, skill_training
 from errands.stages.trainer import Trainer
@@ -15,18 +15,23 @@ ITERATION = 8 * 4  # frames
 LENGTH = 6  # iterations
 
 
-def tiny(world: str = "grid", scenario: Scenario = "independent", **changes: Any) -> SkillTraining:
-    """The debug preset shrunk further: 3 iterations of distillation, 3 of fine-tuning."""
-    debug = skill_training(world, scenario, "debug")
+def tiny(
+    world: str = "grid",
+    scenario: Scenario = "independent",
+    preset: Preset = "debug",
+    **changes: Any,
+) -> SkillTraining:
+    """A preset shrunk further: 3 iterations of distillation, 3 of fine-tuning."""
+    full = skill_training(world, scenario, preset)
     small = replace(
-        debug,
-        network=replace(debug.network, embedding=6, conv2=4, conv3=4, hidden=8, factors=7, lstm=9),
+        full,
+        network=replace(full.network, embedding=6, conv2=4, conv3=4, hidden=8, factors=7, lstm=9),
         worlds=8,
         steps=4,
         minibatch=4,
         distill=Stage(3 * ITERATION, 1e-2, 5e-3),
         finetune=Stage(3 * ITERATION, 1e-2, 5e-3, entropy=0.01),
-        analogies=replace(debug.analogies, samples=8),
+        analogies=replace(full.analogies, samples=8),
         validate_every=2 * ITERATION,
         validation_episodes=4,
     )
@@ -38,15 +43,16 @@ def tiny_meta(
     agent: str = "dynamic",
     skill: str = "",
     without: Iterable[str] = (),
+    preset: Preset = "debug",
     **changes: Any,
 ) -> MetaTraining:
-    """The debug preset shrunk further: 2 iterations of each of the paper's three stages."""
+    """A preset shrunk further: 2 iterations of each of the paper's three stages."""
     stage = MetaStage(2 * ITERATION, 1e-2, 5e-3, entropy=0.01)
-    debug = meta_training(world, agent, "debug", skill=skill, without=without)
+    full = meta_training(world, agent, preset, skill=skill, without=without)
     sizes = {"embedding": 5, "sentence": 6, "condition": 7, "hidden": 8, "factors": 7}
     small = replace(
-        debug,
-        network=replace(debug.network, **sizes),
+        full,
+        network=replace(full.network, **sizes),
         worlds=8,
         steps=4,
         minibatch=4,
@@ -56,7 +62,7 @@ def tiny_meta(
             stage,
             replace(stage, soft=False),
         ),
-        analogies=replace(debug.analogies, samples=8),
+        analogies=replace(full.analogies, samples=8),
         validate_every=3 * ITERATION,
         validation_episodes=2,
     )

@@ -150,7 +150,7 @@ class SlowMeta:
 
     def with_hints(self, read: Vector, kinds: list[Vector], condition: Vector) -> Vector:
         """s_t of what is seen, and which kinds are in sight."""
-        first = self.meta.eyes.first_object
+        first = self.meta.eyes.object_channels.start
         self.objects_in_sight = [view[first : first + self.network.objects] for view in kinds]
         if "glance" in self.hints:
             read = read + [value for view in kinds for value in view]
@@ -159,7 +159,7 @@ class SlowMeta:
             known = list(condition)
             if self.network.hints["briefing"]["named"]:
                 objects = range(self.network.objects)
-                at = self.meta.eyes.first_object
+                at = self.meta.eyes.object_channels.start
                 known += [
                     sum(self.named(self.p, o) * view[at + o] for o in objects) for view in kinds
                 ]

@@ -23,7 +23,7 @@ class Eyes(nn.Module):
 
     views = 0  # summaries of the kinds of thing in sight that `kinds` gives
     channels = 0  # C
-    first_object = 0  # the channel of the first kind of object
+    object_channels = slice(0)  # one for each kind of object
 
     def initial_memory(self, worlds: int) -> Memory:
         return ()
@@ -58,12 +58,12 @@ class GridEyes(Eyes):
     """The grid's map, cell by cell. There is nothing to learn: a plane for each kind of thing."""
 
     views = 2  # there, close by
-    first_object = TERRAIN
 
     def __init__(self, size: int, objects: int, near: int = 0) -> None:
         super().__init__()
         self.size = size
         self.channels = TERRAIN + objects
+        self.object_channels = slice(TERRAIN, self.channels)
         self.near = near  # steps that count as close by
 
     def forward(self, looked: Tensor) -> Tensor:

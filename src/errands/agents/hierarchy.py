@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from errands.agents.deciding import draw
-from errands.agents.instructions import bags_of_words
+from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import Memory, each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaOutput, MetaState
 from errands.agents.skill import Skill, SkillNetwork
@@ -171,8 +171,8 @@ def _check_fit(meta: MetaNetwork, skill: SkillNetwork) -> None:
     """Refuse a skill that cannot do, or cannot see, what the meta controller chooses from."""
     if skill.world != meta.world:
         raise ValueError(f"a skill of the {skill.world} world cannot act in the {meta.world}")
-    if skill.maps != meta.maps:
-        raise ValueError("skill and meta controller do not build the same map, or only one does")
+    if meta.maps and (skill.maps is None or skill.maps.window != meta.maps.window):
+        raise ValueError("the meta controller reads a map that the skill does not build")
     if meta.eyes == "skill" and not meta.maps and skill.filters[1] != meta.filters[1]:
         raise ValueError(
             f"the skill's eyes show {skill.filters[1]} channels, not {meta.filters[1]}"
@@ -198,7 +198,7 @@ def _trace(move: Move, *, flat: bool) -> Trace:
     return Trace(
         pointer=output.pointer.cpu().numpy(),
         shift=output.shift.cpu().numpy(),
-        shifted=output.decision.shift.cpu().numpy() - 1,
+        shifted=output.decision.shift.cpu().numpy() - STAY,
         update=output.update.cpu().numpy(),
         updated=output.decision.c.cpu().numpy(),
         subtask=subtask,

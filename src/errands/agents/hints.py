@@ -277,7 +277,7 @@ class Briefing(Hint):
     def __init__(self, network: "MetaNetwork", *, eyes: "Eyes", named: bool, **_: Any) -> None:
         super().__init__()
         self.objects = _objects_to_name(network) if named else 0
-        self.shown = slice(eyes.first_object, eyes.first_object + self.objects)
+        self.shown = eyes.object_channels
         known = network.condition + (eyes.views + 1 if named else 0)
         self.layer = nn.Linear(known, network.hidden)
 
@@ -308,7 +308,7 @@ class Sighting(Hint):
         super().__init__()
         objects = _objects_to_name(network)
         self.scale = scale
-        self.shown = slice(eyes.first_object, eyes.first_object + objects)
+        self.shown = eyes.object_channels
         self.gate = nn.Linear(eyes.views * objects, 1, bias=False)
         nn.init.zeros_(self.gate.weight)
         self.goal = nn.Parameter(torch.zeros(eyes.views, objects))
@@ -370,7 +370,7 @@ def named_hints(names: Iterable[str], *, flat: bool = False) -> dict[str, Number
 
 
 def without_hints(hints: Mapping[str, Numbers], names: Iterable[str]) -> dict[str, Numbers]:
-    """The hints that are left; whoever names one that is not among them learns which are."""
+    """The hints that remain; an error for a name that is not among them lists them."""
     for name in names:
         if name not in hints:
             known = suggest(name, tuple(hints)) if hints else "this agent has none"

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 SHIFTS = (-1, 0, 1)
-STAY = 1  # index of shift 0
+STAY = SHIFTS.index(0)
 
 
 def bags_of_words(tokens: Tensor, words: int) -> Tensor:

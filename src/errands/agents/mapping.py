@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from errands.agents.eyes import Eyes, Sight
 from errands.agents.layers import PredictedConv
-from errands.agents.map_kernels import PITCH, PITCHES, follow, remember, summarise
+from errands.agents.map_kernels import PITCH, PITCHES, WALL, follow, remember, summarise
 from errands.agents.memory import Memory
 from errands.agents.recogniser import MapNetwork, Recogniser
 
@@ -37,14 +37,14 @@ class MapWindow(Eyes):
     """
 
     views = 3  # there, close by, fresh
-    first_object = 2  # after empty and wall
 
     def __init__(self, network: MapNetwork, objects: int, actions: int, near: int = 0) -> None:
         super().__init__()
         self.network = network
         self.actions = actions
         self.near = near  # steps that count as close by
-        self.named = objects + self.first_object  # kinds that a cell may have
+        self.named = WALL + 1 + objects  # kinds that a cell may have
+        self.object_channels = slice(WALL + 1, self.named)
         self.channels = self.named + 2  # fresh, unknown
         self.body = PITCHES + actions + 1
         self.size = 2 * network.window * self.channels + self.body

@@ -61,7 +61,7 @@ class MetaNetwork:
     objects: int = 15
     actions: int = 13
     eyes: Literal["own", "skill"] = setting("own", "block: whose first two convolutions")
-    maps: MapNetwork | None = setting(None, "block: of the skill, whose map is seen instead")
+    maps: MapNetwork | None = setting(None, "block: the skill's map, which is seen instead")
     embedding: int = setting(64, "size of phi(g); the paper does not say")
     around_one: bool = setting(False, "initialise phi's factors near 1, not 0")
     noise: float = setting(0.0, "added to phi(g) and r during training")
@@ -69,12 +69,12 @@ class MetaNetwork:
     condition: int = setting(256, "size of the joint embedding of g_(t-1), r_(t-1) and b_t")
     joint: Literal["linear", "relu"] = setting("relu", "activation of the joint embedding")
     view: Literal["centred", "pooled"] = setting("pooled", "grid: how cells become a vector")
-    conv1: int = setting(3, "grid: filters of the predicted 1x1 convolution")
+    conv1: int = setting(3, "grid or map: filters of the predicted 1x1 convolution")
     hidden: int = setting(256, "units of the context, and of the hidden layers of shift and goal")
     factors: int = setting(256, "rank of factorised layers; the paper does not say")
     low: int = setting(0, "units of the context that update every step (hierarchical RNN)")
     slots: int = setting(4, "pointer positions that the baseline reads: the longest training list")
-    near: int = setting(4, "grid: steps that count as close by, for hints")
+    near: int = setting(4, "grid or map: steps that count as close by, for hints")
     size: int = setting(10, "grid: cells a side of the map")
     picture: int = setting(64, "block: pixels a side")
     filters: tuple[int, ...] = setting((16, 32, 32), "block: filters of the three convolutions")

@@ -61,7 +61,7 @@ class Recogniser(nn.Module):
         side = ((network.picture - 5) // 2 + 1 - 3) // 2 + 1  # 64 -> 30 -> 14
         self.conv1 = nn.Conv2d(3, first, 5, stride=2)
         self.conv2 = nn.Conv2d(first, channels, 3, stride=2)
-        # Where in the picture each cell is looked for, several places each; a matter of the pitch.
+        # Where in the picture each cell is searched for: several places each, for each pitch.
         self.where = nn.Parameter(torch.randn(PITCHES, places * cells, side * side) * 0.05)
         self.hidden = nn.Linear(places * channels, hidden)
         self.cell = nn.Parameter(torch.randn(PITCHES, cells, hidden) * 0.1)

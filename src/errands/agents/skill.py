@@ -50,19 +50,19 @@ class SkillNetwork:
     view: Literal["centred", "pooled"] = setting(
         "centred", "grid: how cells become a vector", paper="pooled"
     )
-    conv1: int = setting(8, "grid: filters of the predicted 1x1 convolution", paper=3)
+    conv1: int = setting(8, "grid or map: filters of the predicted 1x1 convolution", paper=3)
     activation: Literal["relu", "none"] = setting("none", "grid: what follows conv1", paper="relu")
     same_eyes: bool = setting(
         True, "grid: conv1 has the same weights for both observations", paper=False
     )
-    conv2: int = setting(16, "grid: filters of the second 1x1 convolution", paper=64)
+    conv2: int = setting(16, "grid or map: filters of the second 1x1 convolution", paper=64)
     conv3: int = setting(128, "grid, pooled view only: filters of the 3x3 convolution")
-    hidden: int = setting(256, "grid: units of the fully-connected layer")
+    hidden: int = setting(256, "grid or map: units of the fully-connected layer")
     factors: int = setting(256, "rank of factorised layers; the paper does not say")
     narrow: int = setting(0, "numbers of phi(g) that reach the factorised layer; 0 is all")
-    lstm: int = setting(128, "block: units of the LSTM", paper=64)
+    lstm: int = setting(128, "block: units of the LSTM, where there is no map", paper=64)
     looks: int = setting(2, "block: observations that the LSTM reads at once", paper=1)
-    maps: MapNetwork | None = setting(None, "block: pictures become a map, built so")
+    maps: MapNetwork | None = setting(None, "block: how pictures become a map")
 
 
 class SkillOutput(NamedTuple):

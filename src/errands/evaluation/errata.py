@@ -3,7 +3,8 @@
 This is the only list of them: the report and docs/errata.md are generated from it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
 from typing import Any, Literal, NamedTuple
 
 from errands.agents.registry import FAVOURITE
@@ -11,6 +12,7 @@ from errands.config import MetaTraining, Preset, SkillTraining
 from errands.evaluation.document import Table
 from errands.presets import meta_training, skill_training
 from errands.settings import meanings
+from errands.worlds.spec import WORLDS
 
 PRESETS: tuple[Preset, Preset] = ("fast", "paper")
 Area = Literal["worlds", "skills", "lists", "numbers"]
@@ -111,6 +113,14 @@ DEVIATIONS = (
     Deviation("skills", "sizes of embedding and factors", "not given", "64 and 256"),
     Deviation(
         "skills",
+        "eyes and memory, block world",
+        "four convolutions and an LSTM",
+        "`fast`: a recogniser names what stands on each cell in view, and a map that the agent's "
+        "own actions move keeps what was seen where. It is trained before, with labels from the "
+        "world (`errands train eyes`), and stays fixed",
+    ),
+    Deviation(
+        "skills",
         "counted subtasks on the grid",
         "none",
         "a counter sums each step's signal that the subtask was done once",
@@ -198,9 +208,22 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
-        "eyes, block world",
-        "separate convolutions",
-        "`fast`: the first two are the skill's, which stay fixed",
+        "eyes and context, block world",
+        "convolutions and an LSTM",
+        "`fast`: reads the skill's map, and is feed-forward; only Flat, which has no skill, is as "
+        "in the paper",
+    ),
+    Deviation(
+        "lists",
+        "update after a subtask has terminated, block world",
+        "left to the gate",
+        "`fast`: always (the hint `promptness`); the gate learns when to interrupt",
+    ),
+    Deviation(
+        "lists",
+        "what gate and choice of the object read, block world",
+        "the context",
+        "`fast`: also which kinds of object are in sight, and which are close (`sighting`)",
     ),
     Deviation(
         "lists",
@@ -267,24 +290,43 @@ def deviation_table() -> Table:
 
 
 def preset_table(kind: Literal["skill", "meta"]) -> Table:
-    """Every field in which the grid's `fast` preset is not the `paper` preset, schedules aside."""
-    fast: SkillTraining | MetaTraining
-    paper: SkillTraining | MetaTraining
+    """Every setting in which `fast` is not `paper`, in the worlds of the paper; schedules aside."""
+    fast, paper = ({world: _training(kind, world, name) for world in WORLDS} for name in PRESETS)
+    networks = ({world: of.network for world, of in each.items()} for each in (fast, paper))
+    rows = (*_different("network.", *networks), *_different("", fast, paper))
+    ours = (f"`fast`, {world}" for world in WORLDS)
+    return Table(("setting", *ours, "`paper`", "what it means"), rows, words=3 + len(WORLDS))
+
+
+def _training(kind: str, world: str, preset: Preset) -> SkillTraining | MetaTraining:
     if kind == "skill":
-        fast, paper = (skill_training("grid", "independent", name) for name in PRESETS)
-    else:
-        fast, paper = (meta_training("grid", FAVOURITE, name) for name in PRESETS)
-    rows = (*_different("network.", fast.network, paper.network), *_different("", fast, paper))
-    return Table(("setting", "`fast`", "`paper`", "what it means"), rows, words=4)
+        return skill_training(world, "independent", preset)
+    return meta_training(world, FAVOURITE, preset)
 
 
-def _different(prefix: str, ours: Any, theirs: Any) -> Iterator[tuple[str, ...]]:
-    for name, meaning in meanings(ours).items():
-        values = [getattr(of, name) for of in (ours, theirs)]
-        if values[0] != values[1]:
-            yield (f"`{prefix}{name}`", *map(_shown, values), meaning)
+def _different(
+    prefix: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> Iterator[tuple[str, ...]]:
+    """A row for each setting that has another value in `theirs`, in any world."""
+    for name, meaning in meanings(next(iter(ours.values()))).items():
+        only = meaning.partition(":")[0]  # a world, for some settings
+        worlds = [world for world in ours if only == world or only not in ours]
+        values = {world: _shown(getattr(ours[world], name)) for world in worlds}
+        papers = {world: _shown(getattr(theirs[world], name)) for world in worlds}
+        if values != papers:
+            shown = (values.get(world, "-") for world in ours)
+            yield (
+                f"`{prefix}{name}`",
+                *shown,
+                " or ".join(dict.fromkeys(papers.values())),
+                meaning,
+            )
 
 
 def _shown(value: Any) -> str:
-    """A setting's value in a table; of hints, their names."""
-    return ", ".join(value) or "none" if isinstance(value, dict) else str(value)
+    """A setting's value in a table; of hints, their names; of a network within, its class."""
+    if isinstance(value, dict):
+        return ", ".join(value) or "none"
+    if is_dataclass(value):
+        return type(value).__name__
+    return "none" if value is None else str(value)
