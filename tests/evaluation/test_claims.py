@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from errands.evaluation.claims import (
-    Check,
     Claim,
+    Comparison,
     Evidence,
     Lists,
     Measured,
@@ -84,13 +84,15 @@ def test_a_difference_must_exceed_two_standard_errors(
     mine: float, theirs: float, outcome: str
 ) -> None:
     evidence = Evidence([measured("dynamic", mine, 0.02), measured("short", theirs, 0.01)], [])
-    found = Check("here", DYNAMIC, SHORT).outcome(evidence)
+    found = Comparison("here", DYNAMIC, SHORT).outcome(evidence)
     assert found == (outcome, f"here: {mine:.1%} against {theirs:.1%}")
 
 
 def test_a_difference_that_cannot_matter_does_not_hold() -> None:
     """However certain it is: 99.3% without analogies does not show that they are needed."""
-    check = Check("", Skills("grid", "independent"), Skills("grid", "independent", analogy=False))
+    check = Comparison(
+        "", Skills("grid", "independent"), Skills("grid", "independent", analogy=False)
+    )
     small = Evidence([], [skill(0.998), skill(0.993, analogy=False)])
     assert check.outcome(small) == ("held", ": 99.8% against 99.3%")
     assert judge(claims()[0], small).verdict == "did not hold"
@@ -101,7 +103,7 @@ def test_a_difference_that_cannot_matter_does_not_hold() -> None:
 
 
 def test_a_number_of_the_paper_is_reached_or_not() -> None:
-    check = Check("", DYNAMIC, 0.403)
+    check = Comparison("", DYNAMIC, 0.403)
     assert check.outcome(Evidence([measured("dynamic", 0.9)], [])) == (
         "held",
         ": 90.0% against 40.3%",
@@ -109,7 +111,7 @@ def test_a_number_of_the_paper_is_reached_or_not() -> None:
     failed = check.outcome(Evidence([measured("dynamic", 0.3)], []))
     assert failed is not None
     assert failed[0] == "failed"
-    below = Check("", DYNAMIC, 0.5, is_below=True)
+    below = Comparison("", DYNAMIC, 0.5, is_below=True)
     failed = below.outcome(Evidence([measured("dynamic", 0.9)], []))
     assert failed is not None
     assert failed[0] == "failed"
@@ -129,7 +131,7 @@ def test_a_number_of_the_paper_is_reached_or_not() -> None:
     ],
 )
 def test_verdicts(scores: dict[str, float], verdict: str) -> None:
-    claim = Claim("", tuple(Check(a, DYNAMIC, Lists("grid", a)) for a in ("short", "long")))
+    claim = Claim("", tuple(Comparison(a, DYNAMIC, Lists("grid", a)) for a in ("short", "long")))
     evidence = Evidence([measured(agent, value) for agent, value in scores.items()], [])
     found = judge(claim, evidence)
     assert found.verdict == verdict

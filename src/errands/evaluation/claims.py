@@ -129,7 +129,7 @@ def score(record: Record, metric: Metric) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Check:
+class Comparison:
     """One comparison: the first cell should be above the second, or above a number."""
 
     about: str  # where, for the reader
@@ -169,7 +169,7 @@ class Claim:
     """What the paper says, and what would show it here."""
 
     text: str
-    checks: tuple[Check, ...]
+    checks: tuple[Comparison, ...]
     why: str = ""  # why we believe the verdict, whatever it is
 
 
@@ -230,7 +230,7 @@ def claims() -> tuple[Claim, ...]:
         Claim(
             "Pre-training by distillation gives slightly better skills",
             tuple(
-                Check(
+                Comparison(
                     f"grid, {split} subtasks, RL teachers against none",
                     Skills("grid", "independent", split, teacher="rl"),
                     Skills("grid", "independent", split, teacher="none"),
@@ -257,7 +257,7 @@ def claims() -> tuple[Claim, ...]:
         Claim(
             "It interrupts subtasks for events that are worth it, which Long cannot",
             tuple(
-                Check(
+                Comparison(
                     f"{world}, share of events used",
                     Lists(world, "dynamic", metric="caught"),
                     Lists(world, "long", metric="caught"),
@@ -268,7 +268,7 @@ def claims() -> tuple[Claim, ...]:
         Claim(
             "With that it earns more than the shortest paths do",
             tuple(
-                Check(
+                Comparison(
                     f"grid, reward of {split} lists of 20",
                     Lists("grid", "dynamic", split, metric="reward"),
                     Lists("grid", "shortest-path", split, metric="reward"),
@@ -279,7 +279,7 @@ def claims() -> tuple[Claim, ...]:
         Claim(
             "Soft updates first, and hard ones then, are crucial: hard updates alone fail",
             (
-                Check(
+                Comparison(
                     "grid, training lists of 4, hard updates only",
                     Lists("grid", "dynamic", "train"),
                     FAILS,
@@ -292,7 +292,7 @@ def claims() -> tuple[Claim, ...]:
         Claim(
             "Analogies in the meta controller help with unseen instructions (earlier version)",
             (
-                Check(
+                Comparison(
                     "grid, unseen lists of 20",
                     Lists("grid", "dynamic"),
                     Lists("grid", "dynamic", analogy=False),
@@ -302,7 +302,7 @@ def claims() -> tuple[Claim, ...]:
         Claim(
             "Hard updates do better than soft ones alone (earlier version)",
             tuple(
-                Check(
+                Comparison(
                     f"grid, {split} lists of 20",
                     Lists("grid", "dynamic", split),
                     Lists("grid", "dynamic", split, soft=True),
@@ -313,21 +313,21 @@ def claims() -> tuple[Claim, ...]:
     )
 
 
-def _of_scenarios(change: Callable[[Skills], Skills], by: float = 0.0) -> tuple[Check, ...]:
+def _of_scenarios(change: Callable[[Skills], Skills], by: float = 0.0) -> tuple[Comparison, ...]:
     """Unseen subtasks of every scenario against another cell of it."""
     return tuple(
-        Check(f"{world}, {scenario}", cell, change(cell), by)
+        Comparison(f"{world}, {scenario}", cell, change(cell), by)
         for world in WORLD_NAMES
         for scenario in SCENARIO_NAMES
         for cell in (Skills(world, scenario),)
     )
 
 
-def _against(baseline: str) -> tuple[Check, ...]:
+def _against(baseline: str) -> tuple[Comparison, ...]:
     """Dynamic against a baseline, on lists of 20: success and reward."""
     metrics: Iterable[Metric] = ("success", "reward")
     return tuple(
-        Check(f"{world}, {split} 20, {metric}", cell, replace(cell, agent=baseline))
+        Comparison(f"{world}, {split} 20, {metric}", cell, replace(cell, agent=baseline))
         for world in WORLD_NAMES
         for split in ("seen", "unseen")
         for metric in metrics
@@ -335,11 +335,11 @@ def _against(baseline: str) -> tuple[Check, ...]:
     )
 
 
-def _like_the_paper(split: str) -> tuple[Check, ...]:
+def _like_the_paper(split: str) -> tuple[Comparison, ...]:
     """Dynamic against the paper's Dynamic."""
     found = []
     for world in WORLD_NAMES:
         theirs = published.lists(world, "dynamic", split)
         assert theirs is not None
-        found.append(Check(f"{world}, ours", Lists(world, "dynamic", split), theirs.success))
+        found.append(Comparison(f"{world}, ours", Lists(world, "dynamic", split), theirs.success))
     return tuple(found)
