@@ -85,6 +85,25 @@ def unused_names(files: Mapping[str, str], others: str) -> dict[str, list[str]]:
     return {path: names for path, names in unused.items() if names}
 
 
+def examples_for_users() -> str:
+    """The Python of the pages, the scripts of the docs, the web page, and the entry points."""
+    pages = (REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md"))
+    shown = [
+        block
+        for page in pages
+        for block in re.findall(
+            r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+    ]
+    scripts = [*(REPOSITORY / "docs").rglob("*.py"), *SOURCE.rglob("*.js")]
+    scripts += [REPOSITORY / "pyproject.toml"]
+    return "\n".join([*shown, *(path.read_text(encoding="utf-8") for path in scripts)])
+
+
+def test_nothing_in_the_package_is_for_tests_alone() -> None:
+    assert unused_names(python_files(), examples_for_users()) == {}
+
+
 def test_what_only_a_test_would_call_is_noticed() -> None:
     files = {
         "a.py": "def used(): ...\n\ndef forgotten(): ...\n\nONE = TWO = 1\n",
