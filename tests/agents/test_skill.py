@@ -212,15 +212,14 @@ def test_noise_may_be_for_the_first_predicted_layer_alone(
     network: SkillNetwork, alone: bool
 ) -> None:
     skill = randomised(replace(network, noise=0.4, noise_at_first=alone)).train()
-    as_on_the_grid = network.world == "grid" or network.maps
-    layers = "sight.conv1", "context.fc"
-    if not as_on_the_grid:
-        layers = "sight.conv3", "context.lstm"
+    layers = "sight.conv1.weight", "context.fc"  # what predicts weights, and a factorised layer
+    if network.world == "block" and not network.maps:
+        layers = "sight.conv3.weight", "context.lstm.gates"
     first, second = map(skill.get_submodule, layers)
     memory = remembered(skill)
     heard: dict[nn.Module, list[Tensor]] = {first: [], second: []}
     for layer in heard:
-        layer.register_forward_hook(lambda layer, given, _: heard[layer].append(given[1]))
+        layer.register_forward_hook(lambda layer, given, _: heard[layer].append(given[-1]))
     skill.unroll(images_of(skill), subtasks_of(), begins_at(), memory)
     at_first, at_second = heard[first][-1], torch.cat(heard[second])
     undisturbed = skill.embedding(subtasks_of().reshape(-1, 3))
