@@ -66,8 +66,9 @@ SKILL_OVERRIDES = (
     Override(
         {"in_lists": True},
         {
+            "crowd": 0.3,
             "distill": Stage(800_000, 1e-3, 3e-4),
-            "finetune": Stage(1_600_000, 3e-4, 2e-5, entropy=0.005),
+            "finetune": Stage(2_000_000, 3e-4, 2e-5, entropy=0.005),
         },
     ),
     Override(
@@ -212,7 +213,9 @@ META_OVERRIDES = (
     ),
     # A box is easier to catch than an enemy: if it came ten times as often, waiting for the next
     # one would pay better than the list.
-    Override({"kind": "block", "interrupts": True}, {"stages.0.events": 6.0}),
+    Override(
+        {"kind": "block", "interrupts": True}, {"stages.0.events": 6.0, "stages.1.events": 3.0}
+    ),
     # Smaller layers than the paper's, another start, and hints.
     Override(
         {"preset": OURS},
@@ -238,7 +241,8 @@ META_OVERRIDES = (
     # The skill's eyes have looked already, and remember where everything is.
     Override({"preset": OURS, "kind": "block", "flat": False}, {"network.maps": MapNetwork()}),
     # With so large a penalty as the grid's, an agent never learns to leave a subtask for a box.
-    Override({"preset": OURS, "kind": "block"}, {"stages.*.update_penalty": 5e-3}),
+    # Lists of 20 begin with many more objects than lists of 4, and leave ice behind.
+    Override({"preset": OURS, "kind": "block"}, {"stages.*.update_penalty": 5e-3, "crowd": 0.6}),
     # A list of 4 takes 57 steps, twice the grid's, and pays at its end. Batches contain whole
     # lists: otherwise the cost of leaving an instruction early falls into a later batch.
     Override(
