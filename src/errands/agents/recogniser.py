@@ -56,6 +56,7 @@ class Recogniser(nn.Module):
     def __init__(self, network: MapNetwork, objects: int) -> None:
         super().__init__()
         self.network = network
+        self.objects = objects
         first, channels = network.filters
         places, cells, hidden = network.places, network.in_view, network.hidden
         side = ((network.picture - 5) // 2 + 1 - 3) // 2 + 1  # 64 -> 30 -> 14

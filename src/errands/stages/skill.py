@@ -11,6 +11,7 @@ from torch import Tensor
 from errands.agents.load import load_eyes
 from errands.agents.mapping import MapEyes
 from errands.agents.memory import each
+from errands.agents.recogniser import Recogniser
 from errands.agents.skill import Skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
@@ -30,6 +31,17 @@ from errands.worlds.vector import Worlds
 DISTILL, FINETUNE = "distill", "finetune"
 
 
+def take_eyes(recogniser: Recogniser, name: str) -> None:
+    """Give a skill the weights of trained eyes, which must know its world's objects."""
+    trained = load_eyes(name)
+    if trained.objects != recogniser.objects:
+        raise ValueError(
+            f"the eyes '{name}' know {trained.objects} kinds of object, and this world has "
+            f"{recogniser.objects}: train eyes in it first"
+        )
+    recogniser.load_state_dict(trained.state_dict())
+
+
 class SkillTrainer(Trainer[SkillFrames, Stage]):
     """Everything that changes while a skill learns."""
 
@@ -47,7 +59,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         alike = analogies(self.spec, training.scenario)
         skill = Skill(training.network)
         if isinstance(skill.eyes, MapEyes):
-            skill.eyes.recogniser.load_state_dict(load_eyes(training.eyes).state_dict())
+            take_eyes(skill.eyes.recogniser, training.eyes)
         super().__init__(training, skill, device, alike)
         rank_seed = training_seed(training.seed, distributed.rank())
         self.curriculum = Curriculum(self.spec.skill, enabled=training.curriculum)
