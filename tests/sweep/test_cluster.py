@@ -124,6 +124,27 @@ def test_stopping_gathers_what_was_saved(two_nodes: Cluster, tmp_path: Path) -> 
     again = RaySweep(sweep.plan, tmp_path)
     wait_for(again, name, sweeping.FRAMES)
     assert starts(tmp_path, name) == [0, saved]
+    assert not (tmp_path / "runs" / "grid-dynamic-seed-1").exists()  # there is one core
+
+
+@pytest.mark.slow
+def test_a_run_that_waits_for_the_keeper_keeps_its_core(two_nodes: Cluster) -> None:
+    """A task that waits in its main thread would lend it to the next run."""
+    two_nodes.add_node(num_cpus=1)
+
+    class Slow:
+        def answer(self) -> None:
+            time.sleep(12)  # long enough for Ray to start another task
+
+    def ask(slow: Any) -> tuple[float, float]:
+        began = time.time()
+        on_cluster._answer(slow.answer.remote())
+        return began, time.time()
+
+    slow: Any = ray.remote(Slow).options(num_cpus=0, max_concurrency=2).remote()
+    task: Any = ray.remote(num_cpus=1)(ask)
+    first, second = sorted(ray.get([task.remote(slow), task.remote(slow)]))
+    assert second[0] >= first[1]
 
 
 def test_the_keeper_gives_and_takes_files_of_a_run(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def carry_out(
     with tempfile.TemporaryDirectory(prefix="errands-") as scratch:
         root = Path(scratch)
         for other in (*needed, run):
-            fetched: dict[str, bytes] = ray.get(keeper.fetch.remote(other))
+            fetched: dict[str, bytes] = _answer(keeper.fetch.remote(other))
             write_together({root / name: content for name, content in fetched.items()})
         sender = _Sender(root, run, keeper)
         held = work.lock(root, run)
@@ -108,6 +109,12 @@ def carry_out(
             _wait(worker)
         sender.send(job.situation)
         return job.situation, job.message
+
+
+def _answer(reference: Any) -> Any:
+    """What the keeper answers. A task that waits in its main thread lends its core to others."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(ray.get, reference).result()
 
 
 def _wait(worker: Worker) -> None:
@@ -141,7 +148,7 @@ class _Sender:
                     self._sent[name] = version
             except FileNotFoundError:  # replaced at this moment: the next time
                 continue
-        goes_on: bool = ray.get(self._keeper.send.remote(self._run, situation, changed))
+        goes_on: bool = _answer(self._keeper.send.remote(self._run, situation, changed))
         return goes_on
 
 
