@@ -13,7 +13,7 @@ from errands.agents.recogniser import MapNetwork, Recogniser
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
 from errands.worlds.raycast import build_tables
 from errands.worlds.scenes import count_pixels
-from errands.worlds.spec import BLOCK, FIRST_OBJECT
+from errands.worlds.spec import BLOCK, FIRST_OBJECT, MAP_SIZE
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
 from twins import mapping as twin
@@ -32,7 +32,7 @@ class TrueNames(nn.Module):
         self.worlds = worlds
         self.conv1 = nn.Conv2d(1, 1, 1)
 
-    def forward(self, images, pitch):
+    def forward(self, images, pitch, cells):
         named = torch.full((len(images), AHEAD * ASIDE, 3 + KINDS), -50.0)
         tables = build_tables()
         for i, world in enumerate(self.worlds.privileged):
@@ -46,7 +46,7 @@ class TrueNames(nn.Module):
             codes = codes.astype(int)
             label = np.where(shows == 0, 0, np.where(codes < FIRST_OBJECT, codes + 1, codes))
             named[i, torch.arange(AHEAD * ASIDE), torch.from_numpy(label).flatten()] = 50.0
-        return named
+        return named[:, cells]
 
 
 def _walk(steps, seed=0, count=6):
@@ -289,8 +289,8 @@ class Guesses(nn.Module):
         named[:, 1 + WALL] = probability
         self.named = named.log()
 
-    def forward(self, images, pitch):
-        return self.named.expand(len(images), -1, -1)
+    def forward(self, images, pitch, cells):
+        return self.named[cells].expand(len(images), -1, -1)
 
 
 @pytest.mark.parametrize(("probability", "is_named"), [(0.85, False), (0.95, True)])
@@ -304,3 +304,21 @@ def test_a_guess_is_not_put_on_the_map(probability, is_named):
     named = cells[0, :-1, :-1].sum(dim=1)
     assert (named.max() > 0.9) == is_named
     assert (named.max() == 0) == (not is_named)
+
+
+def test_the_cells_that_are_named_are_those_that_a_picture_can_show():
+    wide = MapNetwork(aside=2 * MAP_SIZE - 1)
+    starts = build_tables().starts  # [elevated, pitch, forward, right, surface]: spans of pixels
+    shown = (starts[..., -1] > starts[..., 0]).any(axis=(0, 1))[: wide.ahead]
+    assert list(wide.visible) == np.flatnonzero(shown).tolist()
+    middle = slice(MAP_SIZE - 1 - ASIDE // 2, MAP_SIZE + ASIDE // 2)
+    assert list(NETWORK.visible) == np.flatnonzero(shown[:, middle]).tolist()
+
+
+def test_a_recogniser_names_the_same_when_asked_for_some_cells():
+    torch.manual_seed(0)
+    recogniser = Recogniser(NETWORK, KINDS).eval()
+    images = torch.randint(0, 256, (5, 64, 64, 3), dtype=torch.uint8)
+    pitch, cells = torch.tensor([2, 0, 1, 0, 2]), torch.tensor(NETWORK.visible)
+    some, every = recogniser(images, pitch, cells), recogniser(images, pitch)
+    torch.testing.assert_close(some, every[:, cells], rtol=1e-4, atol=1e-4)

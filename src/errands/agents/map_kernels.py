@@ -80,6 +80,7 @@ def _differ(one: Bytes, other: Bytes) -> bool:
 @kernel()
 def remember(
     logits: Numbers32,
+    named: Integers,
     actions: Integers,
     begins: Truths,
     poses: Integers,
@@ -93,7 +94,7 @@ def remember(
     cells: Numbers32,
     seen: Bytes,
 ) -> None:
-    """Enter what was recognised (B, cells in view, 1 + K) on the maps (B, S S + 1, C).
+    """Enter what was recognised (B, V, 1 + K) of V cells in view on the maps (B, S S + 1, C).
 
     What is `seen` (B, size): the window on the map, the same as it was before, and the body: its
     pitch and its action, one-hot, and whether it moved.
@@ -105,7 +106,7 @@ def remember(
         _show(cells[i], poses[i], side, reach, largest, known, seen[i, window:body])
         for k in range(side * side):
             cells[i, k, -1] *= np.float32(fade)
-        _enter(logits[i], poses[i], aside, side, sure, cells[i])
+        _enter(logits[i], named, poses[i], aside, side, sure, cells[i])
         _show(cells[i], poses[i], side, reach, largest, known, seen[i, :window])
         seen[i, body:] = 0
         seen[i, body + poses[i, PITCH]] = 255
@@ -117,7 +118,13 @@ def remember(
 
 @kernel()
 def _enter(
-    logits: Numbers32, pose: Integers, aside: int, side: int, sure: float, cells: Numbers32
+    logits: Numbers32,
+    named: Integers,
+    pose: Integers,
+    aside: int,
+    side: int,
+    sure: float,
+    cells: Numbers32,
 ) -> None:
     """What was recognised for sure replaces what was known, as far as it is not hidden."""
     heading = pose[HEADING]
@@ -126,7 +133,7 @@ def _enter(
     kinds = logits.shape[1] - 1
     chances = np.empty(kinds + 1, np.float32)
     for k in range(len(logits)):
-        forward, right = k // aside, k % aside - aside // 2
+        forward, right = named[k] // aside, named[k] % aside - aside // 2
         r = pose[ROW] + forward * to_row + right * right_row
         c = pose[COLUMN] + forward * to_column + right * right_column
         if not (0 <= r < side and 0 <= c < side):

@@ -79,9 +79,12 @@ class MapEyes(MapWindow):
     Skills take them as they are: what they see is trained before (`errands train eyes`).
     """
 
+    visible: Tensor
+
     def __init__(self, network: MapNetwork, objects: int, actions: int) -> None:
         super().__init__(network, objects, actions)
         self.recogniser = Recogniser(network, objects)
+        self.register_buffer("visible", torch.tensor(network.visible), persistent=False)
         self.requires_grad_(False)
 
     def initial_memory(self, worlds: int) -> Memory:
@@ -113,10 +116,11 @@ class MapEyes(MapWindow):
             network.side,
             moved,
         )
-        logits = self.recogniser(images, pose[:, PITCH].to(device)).float().cpu()
+        logits = self.recogniser(images, pose[:, PITCH].to(device), self.visible).float().cpu()
         seen = torch.empty(len(acted), self.size, dtype=torch.uint8)
         remember(
             logits.numpy(),
+            self.visible.cpu().numpy(),
             acted,
             starts,
             pose.numpy(),

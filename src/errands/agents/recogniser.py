@@ -10,7 +10,10 @@ from errands.agents.layers import scaled_pixels
 from errands.agents.map_kernels import PITCHES
 from errands.settings import setting
 
-AT_A_TIME = 32  # pictures: what is made of them on the way to names stays in the cache
+AT_A_TIME = 64  # pictures: much less, or much more, takes longer
+# How many cells to each side a picture can show of each row ahead, at any pitch, from the ground or
+# from on top of an object.
+FIELD_OF_VIEW = (2, 2, 2, 3, 3, 4, 4, 5, 6)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,17 @@ class MapNetwork:
     @property
     def in_view(self) -> int:
         return self.ahead * self.aside
+
+    @property
+    def visible(self) -> tuple[int, ...]:
+        """Those of the cells in view that a picture can show: no other has to be named."""
+        rows, middle = len(FIELD_OF_VIEW), self.aside // 2
+        return tuple(
+            row * self.aside + column
+            for row in range(self.ahead)
+            for column in range(self.aside)
+            if row >= rows or abs(column - middle) <= FIELD_OF_VIEW[row]
+        )
 
     @property
     def side(self) -> int:
@@ -70,7 +84,8 @@ class Recogniser(nn.Module):
         self.name = nn.Linear(hidden, 3 + objects)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def forward(self, images: Tensor, pitch: Tensor) -> Tensor:
+    def forward(self, images: Tensor, pitch: Tensor, cells: Tensor | None = None) -> Tensor:
+        """With `cells`, name only these of the cells in view."""
         named, order = [], []
         for k in range(PITCHES):
             at = torch.nonzero(pitch == k)[:, 0]
@@ -78,16 +93,22 @@ class Recogniser(nn.Module):
                 continue
             order.append(at)
             places = self.where[k].view(self.network.places, self.network.in_view, -1)
+            cell = self.cell[k]
+            if cells is not None:
+                places, cell = places[:, cells], cell[cells]
             where = places.transpose(0, 1).flatten(0, 1)  # (cells * places, 196)
-            named += [self._name(images[part], where, k) for part in torch.split(at, AT_A_TIME)]
+            named += [
+                self._name(images.index_select(0, part), where, cell)
+                for part in torch.split(at, AT_A_TIME)
+            ]
         return torch.cat(named)[torch.argsort(torch.cat(order))]
 
-    def _name(self, images: Tensor, where: Tensor, pitch: int) -> Tensor:
+    def _name(self, images: Tensor, where: Tensor, cell: Tensor) -> Tensor:
         """Pictures of one pitch."""
         x = scaled_pixels(images, self.conv1.weight.dtype)
         x = F.relu(self.conv2(F.relu(self.conv1(x), inplace=True)), inplace=True)
         x = x.movedim(1, -1).flatten(1, 2)  # (B, 196, channels)
-        found = (where @ x).view(len(x), self.network.in_view, -1)  # (B, cells, places * channels)
+        found = (where @ x).view(len(x), len(cell), -1)  # (B, cells, places * channels)
         overall = self.overall(x.mean(dim=1))[:, None]
-        named: Tensor = self.name(F.relu(self.hidden(found) + self.cell[pitch] + overall))
+        named: Tensor = self.name(F.relu(self.hidden(found) + cell + overall))
         return named
