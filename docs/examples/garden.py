@@ -6,7 +6,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from errands.language import ALL, Vocabulary
+from errands.language import ALL, SYNONYMS, Vocabulary
 from errands.worlds.spec import Event, Rewards, Setting, WorldSpec
 
 BEDS = Setting(
@@ -23,6 +23,7 @@ GARDEN = WorldSpec(
         objects=("seed", "sprout", "flower", "goose", "mole"),
         quantities=(1, 2, ALL),  # "pick up flower", "pick up 2 flowers", "pick up all flowers"
         plurals={"goose": "geese"},
+        synonyms={**SYNONYMS, "water": "transform", "bird": "goose"},  # what else people may say
     ),
     transforms={"seed": "sprout", "sprout": "flower"},  # other objects disappear
     interact={"seed": "transform", "sprout": "transform"},  # other objects are picked up

@@ -58,8 +58,9 @@ _MAPS_1: dict[str, Any] = {
 _GUESSES = {"sure": 0.0}  # the first maps took every name, however improbable
 _SILENT_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
 _TRAINING_1: dict[str, dict[str, Any]] = {
-    "skill": {"in_lists": False, "eyes": ""},
-    "meta": {"credit": "step"},
+    "skill": {"in_lists": False, "eyes": "", "crowd": 0.0},
+    "meta": {"credit": "step", "crowd": 0.0},
+    "eyes": {"crowd": 0.0},
 }
 _SWITCHES_2 = (
     "glance",
