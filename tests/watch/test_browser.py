@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from twins.pages import PATIENCE, serving
+from twins.pages import CAST, PATIENCE, serving
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +71,8 @@ def visit(server: str, context: BrowserContext) -> Iterator[Callable[..., Page]]
         page.goto(f"{server}?{urlencode(link)}" if link else server)
         expect(page.locator("#connection")).to_have_text("connected")
         set_speed(page, FASTEST)
+        if link.get("agent") != "me" or "keys" in link:
+            page.click("#play")  # the page starts paused
         return page
 
     yield open_page
@@ -201,6 +203,7 @@ def test_a_dropped_enemy_interrupts_and_the_link_repeats_it(visit: Callable[...,
     ended = counts(page)
     page.reload()
     set_speed(page, FASTEST)
+    page.click("#play")
     wait_for_end(page)
     assert counts(page) == ended
 
@@ -283,6 +286,7 @@ def test_a_person_acts_with_keys_and_buttons(visit: Callable[..., Page]) -> None
     expect(action).to_have_text("no op")
     assert link_of(page)["keys"] == "17c0"
     page.reload()  # and the link does it again
+    page.click("#play")
     expect(page.locator("#count-step")).to_have_text("4 / 250")
     expect(action).to_have_text("no op")
     page.close()
@@ -298,11 +302,11 @@ def test_a_person_acts_with_keys_and_buttons(visit: Callable[..., Page]) -> None
 
 def test_lists_are_drawn(visit: Callable[..., Page]) -> None:
     page = visit(agent="near-optimal")
-    for name, count in (("Unseen", 4), ("Long", 20), ("With events", 6), ("Seen", 4)):
+    for name, count in (("4 unseen", 4), ("20 unseen", 20), ("With events", 6), ("4 trained", 4)):
         page.get_by_role("button", name=name, exact=True).click()
         expect(page.locator("#items li")).to_have_count(count)
         unseen = page.locator("#items .tag", has_text="unseen")
-        expect(unseen).to_have_count(count if name in ("Unseen", "Long") else 0)
+        expect(unseen).to_have_count(count if "unseen" in name else 0)
     before = link_of(page)["seed"]
     page.fill("#seed", str(int(before) + 1))
     page.keyboard.press("Enter")
@@ -339,6 +343,156 @@ def test_everything_can_be_reached_with_the_keyboard(visit: Callable[..., Page])
     assert wanted <= reached
 
 
+def test_what_is_typed_is_what_runs(visit: Callable[..., Page]) -> None:
+    page = visit(agent="near-optimal", list="visit pig", seed=3)
+    wait_for_end(page)
+    page.fill("#list", "visit duck")
+    page.fill("#seed", "5")
+    page.click("#run")
+    expect(page).to_have_url(re.compile("list=visit\\+duck&seed=5"))
+    page.fill("#list", "visit box")
+    page.select_option("#agent", "shortest-path")
+    expect(page).to_have_url(re.compile("agent=shortest-path&list=visit\\+box&seed=5"))
+    page.fill("#list", "visit tree")
+    page.click("#dice")
+    expect(page).to_have_url(re.compile("list=visit\\+tree"))
+    page.fill("#list", "visit cat")  # a word of the other world
+    page.get_by_text("Block world", exact=True).click()
+    expect(page).to_have_url(re.compile("world=block.*list=visit\\+cat"))
+    page.fill("#list", "visit the cat, my own words")
+    page.get_by_text("Grid", exact=True).click()
+    expect(page).to_have_url(re.compile("world=grid"))
+    expect(page.locator("#list")).to_have_value("visit the cat, my own words")
+    expect(page.locator("#notice")).to_contain_text("words that this world does not know")
+    page.fill("#seed", "-4")
+    page.click("#run")
+    expect(page.locator("#notice")).to_contain_text("The seed is a whole number")
+
+
+def test_a_newcomer_sees_two_agents_and_a_large_play(
+    server_with_flat: str, context: BrowserContext
+) -> None:
+    page = context.new_page()
+    page.goto(server_with_flat)
+    expect(page.locator("#story")).to_contain_text("Look at the ticks")
+    expect(page.locator(".lane-title strong")).to_have_text(["Dynamic", "Flat"])
+    expect(page.locator("#count-step")).to_have_text("0 / 250")  # paused
+    for lane in ("#lane-0", "#lane-1"):
+        box = page.locator(f"{lane} .map").bounding_box()
+        assert box is not None
+        assert box["width"] >= 320
+    set_speed(page, FASTEST)
+    page.click("#big-play")
+    expect(page.locator("#big-play")).to_be_hidden()
+    expect(page.locator("#lane-0 .outcome")).to_contain_text("Done")
+    expect(page.locator("#lane-1 .outcome")).to_contain_text("Done")
+    expect(page.locator("#lane-1 .items li[data-state=done]")).to_have_count(3)
+    assert link_of(page)["rival"] == "flat"
+    page.select_option("#rival", "")
+    expect(page.locator("#lane-1")).to_be_hidden()
+    expect(page.locator("#story")).to_be_hidden()
+
+
+@pytest.fixture(scope="module")
+def server_with_flat() -> Iterator[str]:
+    with serving({"grid": {**CAST["grid"], "flat": CAST["grid"]["near-optimal"]}}) as running:
+        yield running
+
+
+def test_people_go_back_to_any_step(visit: Callable[..., Page]) -> None:
+    page = visit(agent="dynamic", list=LIST, seed=7)
+    wait_for_end(page)
+    step, scrub = page.locator("#count-step"), page.locator("#scrub")
+    last = int(scrub.input_value())
+    assert last > 5
+    page.click("#back")
+    expect(step).to_have_text(f"{last - 1} / 250")
+    expect(page.locator("#outcome")).to_be_hidden()
+    page.keyboard.press(",")
+    expect(step).to_have_text(f"{last - 2} / 250")
+    page.keyboard.press(".")
+    expect(step).to_have_text(f"{last - 1} / 250")
+    scrub.fill("0")
+    expect(step).to_have_text("0 / 250")
+    expect(page.locator("#items li[data-state=done]")).to_have_count(0)
+    page.locator("#timeline-canvas").click(position={"x": 7 * 2 + 3, "y": 10})  # the third bar
+    expect(step).to_have_text("3 / 250")
+    page.click("#map")  # an object is dropped at the last step only
+    expect(page.locator("#notice")).to_contain_text("This is an earlier step")
+    said = len(heard[page])
+    page.click("#play")  # what is recorded is shown again, without the server
+    wait_for_end(page)
+    expect(step).to_have_text(f"{last} / 250")
+    assert len(heard[page]) == said
+
+
+def test_thoughts_are_beside_the_map(server: str, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(f"{server}?{urlencode({'agent': 'dynamic', 'list': LIST, 'seed': 7})}")
+    expect(page.locator("#items li")).to_have_count(3)
+    for name in ("#meters", "#timeline-canvas", "#play", "#run"):
+        box = page.locator(name).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800, name
+    context.close()
+
+
+def test_notices_go_away(visit: Callable[..., Page]) -> None:
+    page = visit(world="moon", agent="nobody", list="visit pig", seed=3)
+    notice = page.locator("#notice")
+    expect(notice).to_contain_text("There is no world 'moon' here, and there is no agent 'nobody'")
+    page.click("#notice button")
+    expect(notice).to_be_hidden()
+    wait_for_end(page)
+    page.click("#restart")
+    page.click("#play[data-going]")
+    page.locator("#map").click(position={"x": 3, "y": 3})  # the wall
+    expect(notice).to_contain_text("An object needs an empty cell")
+    expect(notice).to_be_hidden()  # after a while, by itself
+
+
+def test_mistakes_are_shown_after_a_pause(visit: Callable[..., Page]) -> None:
+    page = visit(list="visit pig", seed=3)
+    page.fill("#list", "")
+    page.locator("#list").press_sequentially("visit pgi and", delay=20)
+    expect(page.locator("#editor.wrong")).to_have_count(0)
+    expect(page.locator("#list-message")).to_contain_text("did you mean pig?")
+    expect(page.locator("#editor.wrong")).to_have_count(1)
+    page.locator("#list").press_sequentially(" ", delay=20)
+    expect(page.locator("#editor.wrong")).to_have_count(0)  # typing goes on
+
+
+def test_lists_in_other_words_and_verbs_that_nobody_learned(visit: Callable[..., Page]) -> None:
+    page = visit(agent="dynamic", list="visit pig", seed=3)
+    page.fill("#list", "grab both eggs, interact with the box")
+    reading = "Understood as: pick up egg 2 times, interact with box"
+    expect(page.locator("#list-reading")).to_have_text(reading)
+    expect(page.locator("#list-warning")).to_contain_text("Dynamic never learned “interact with”")
+    page.select_option("#agent", "near-optimal")
+    expect(page.locator("#list-warning")).to_be_hidden()
+
+
+def test_a_negative_reward_is_explained(visit: Callable[..., Page]) -> None:
+    page = visit(agent="me", list="visit cow", seed=3, keys="0" * 250)
+    wait_for_end(page, "Out of steps")
+    expect(page.locator("#reward-note")).to_contain_text("Each step costs 0.1")
+
+
+def test_a_phone_has_the_keys_beside_the_view(server: str, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    for world in ("grid", "block"):
+        page.goto(f"{server}?{urlencode({'world': world, 'agent': 'me'})}")
+        expect(page.locator("#pad button").first).to_be_visible()
+        picture, pad = (page.locator(name).bounding_box() for name in ("#pictures", "#pad"))
+        assert picture is not None
+        assert pad is not None
+        assert 0 <= pad["y"] - picture["y"] - picture["height"] < 30
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+
+
 @pytest.mark.parametrize("world", ["grid", "block"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_in_light_and_dark(
@@ -350,6 +504,7 @@ def test_it_fits_a_phone_in_light_and_dark(
     page = context.new_page()
     page.goto(f"{server}?{urlencode({'world': world, 'agent': 'dynamic'})}")
     set_speed(page, FASTEST)
+    page.click("#big-play")
     wait_for_end(page)
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= 390

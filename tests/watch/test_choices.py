@@ -1,8 +1,14 @@
 """What can be chosen, and the lists that are drawn."""
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from errands.agents.registry import AGENTS
+from errands.commands.actors import choose_actor
 from errands.language.instruction import parse_instructions
 from errands.language.splits import instructions
 from errands.watch import choices
@@ -73,3 +79,53 @@ def test_there_are_no_other_lists_and_worlds() -> None:
         choices.sample("grid", "short", np.random.default_rng(0))
     with pytest.raises(Refused, match="there is no world 'moon'; there are grid, block"):
         choices.sample("moon", "seen", np.random.default_rng(0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", choices.STORIES)
+def test_the_story_is_true(world: str) -> None:
+    """One agent keeps its place and catches an enemy, the other does not finish."""
+    story = choices.STORIES[world]
+    told = {}
+    for agent in (story.agent, story.rival):
+        cast = {world: {agent: choose_actor(world, agent).make_policy}}
+        episode = Episode(Begin(world, agent, story.list, story.seed), cast)
+        while episode.advance():
+            pass
+        told[agent] = episode
+    assert told[story.agent].frame(going=False).outcome == "done"
+    assert told[story.agent]._worlds.privileged[0]["events_used"] >= 1
+    assert told[story.rival].frame(going=False).outcome == "out of steps"
+
+
+def test_a_story_needs_both_of_its_agents() -> None:
+    assert choices.hello(CAST).worlds["grid"].story is None
+    cast = {"grid": {"dynamic": CAST["grid"]["dynamic"], "flat": CAST["grid"]["dynamic"]}}
+    assert choices.hello(cast).worlds["grid"].story == choices.STORIES["grid"]
+
+
+def test_agents_say_what_they_cannot_do() -> None:
+    cast = {"grid": dict.fromkeys(AGENTS, CAST["grid"]["near-optimal"])}
+    world = choices.hello(cast).worlds["grid"]
+    silent = {agent.name for agent in world.agents if "does not go for events" in agent.note}
+    assert silent == set(choices.IGNORE_EVENTS)
+    assert world.untrained_verbs == ("interact with",)
+    results = Path(__file__).parents[2] / "results" / "instructions"
+    for name in choices.IGNORE_EVENTS:
+        assert json.loads((results / f"{name}-train-4.json").read_text())["caught"] < 0.05
+
+
+@BOTH
+def test_rewards_are_explained(world: str) -> None:
+    words = choices.hello(CAST).worlds[world].rewards
+    assert words.startswith("Each step costs 0.1, and finishing the list pays 1;")
+    assert ("water" in words) == (world == "grid")
+
+
+def test_lists_and_agents_share_no_name() -> None:
+    page = (Path(choices.__file__).parent / "page" / "index.html").read_text()
+    buttons = re.findall(r"data-sort=[^>]*>([^<]+)<", page)
+    assert len(buttons) == len(choices.SORTS)
+    assert not {name.lower() for name in buttons} & {
+        entry.title.lower() for entry in AGENTS.values()
+    }

@@ -67,4 +67,5 @@ def test_answers_name_their_kind_and_what_is_in_them() -> None:
         "items": [{"words": "visit pig", "seen": True}],
         "mistake": {"message": "no\ud800", "start": 1, "end": 2},
         "completions": ["pig"],
+        "reading": "",
     }

@@ -277,3 +277,56 @@ def test_hello_says_all_that_can_be_chosen(page: Page) -> None:
     assert page.hello["worlds"].keys() == {"grid", "block"}
     names = [agent["name"] for agent in page.hello["worlds"]["grid"]["agents"]]
     assert names == ["dynamic", "near-optimal", "shortest-path", choices.ME]
+
+
+def test_two_agents_share_a_clock(page: Page) -> None:
+    page.say("begin", world="grid", agent="near-optimal", rival="dynamic", list="visit pig", seed=3)
+    begun = [page.hear("begun") for _ in range(2)]
+    assert [(each["lane"], each["agent"]) for each in begun] == [
+        (0, "near-optimal"),
+        (1, "dynamic"),
+    ]
+    assert begun[0]["items"] == begun[1]["items"]
+    first = [page.hear("frame") for _ in range(2)]
+    assert [each["lane"] for each in first] == [0, 1]
+    assert first[0]["tiles"] == first[1]["tiles"]  # the same world
+    page.say("step")
+    assert [page.hear("frame")["step"] for _ in range(2)] == [1, 1]
+    page.say("speed", rate=60)
+    page.say("play")
+    ended = [False, False]
+    while not all(ended):
+        frame = page.hear("frame")
+        ended[frame["lane"]] = bool(frame["outcome"])
+    assert not page.ask("frame", "pause")["going"]
+
+
+def test_a_person_and_an_agent_step_together(page: Page) -> None:
+    page.say("begin", world="grid", agent="near-optimal", rival="me", list="visit pig", seed=3)
+    assert [page.hear("frame")["going"] for _ in range(2)] == [False, False]
+    page.say("play")  # the clock waits for the person
+    assert [page.hear("frame")["step"] for _ in range(2)] == [0, 0]
+    page.say("act", action="no op")
+    assert [page.hear("frame")["step"] for _ in range(2)] == [1, 1]
+
+
+def test_an_object_is_dropped_for_both_agents(page: Page) -> None:
+    page.say("begin", world="grid", agent="near-optimal", rival="dynamic", list="visit pig", seed=3)
+    frame = page.hear("frame")
+    page.hear("frame")
+    cells = [divmod(k, 10) for k, tile in enumerate(frame["tiles"]) if tile == "0"]
+    row, column = next(cell for cell in cells if cell != (frame["row"], frame["column"]))
+    page.say("drop", row=row, column=column, object="enemy")
+    assert page.hear("dropped")["step"] == 0
+    assert all(page.hear("frame")["event"] > 0 for _ in range(2))
+
+
+def test_an_agent_is_not_compared_with_itself(page: Page) -> None:
+    page.say("begin", world="grid", agent="dynamic", rival="dynamic", list="visit pig", seed=3)
+    assert "two different agents" in page.next()["message"]
+
+
+def test_a_typed_list_comes_back_in_the_worlds_words(page: Page) -> None:
+    checked = page.ask("checked", "check", world="grid", text="grab the egg, the heart")
+    assert checked["reading"] == "pick up egg, pick up heart"
+    assert page.ask("checked", "check", world="grid", text="visit the pig")["reading"] == ""

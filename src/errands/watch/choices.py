@@ -8,12 +8,13 @@ import errands
 from errands.agents.registry import AGENTS, AgentEntry, named
 from errands.evaluation.episodes import Policy, agent_named, run_episodes
 from errands.language.instruction import Instruction
+from errands.language.vocabulary import VERBS
 from errands.seeds import TEST_SEEDS
-from errands.watch.protocol import Agent, Hello, Item, Refused, WorldChoice
+from errands.watch.protocol import Agent, Hello, Item, Refused, Story, WorldChoice
 from errands.worlds.film import mp4_encoder
 from errands.worlds.gym import instruction_worlds, listed
 from errands.worlds.planner import NEAR_OPTIMAL
-from errands.worlds.spec import WORLDS
+from errands.worlds.spec import WORLDS, WorldSpec
 from errands.worlds.tasks import list_tasks
 from errands.worlds.vector import Worlds
 
@@ -27,6 +28,20 @@ SORTS = {
     "unseen": ("unseen", 4),
     "long": ("unseen", 20),
     "events": ("seen", 6),
+}
+# Trained agents that catch next to no events, whether or not they could (results/instructions).
+IGNORE_EVENTS = ("short", "long", "flat")
+# What a newcomer sees first, where both agents are there.
+STORIES = {
+    "grid": Story(
+        agent="dynamic",
+        rival="flat",
+        list="pick up the pig, visit the box, transform all cows",
+        seed=33,
+        words="Two agents, the same list, the same world. Look at the ticks: Dynamic keeps its "
+        "place, even after it has left the list to catch an enemy. Flat, which has no subtasks, "
+        "gets lost here.",
+    )
 }
 EVENTFUL_TRIES = 64  # worlds that are tried at once for one in which events are met
 SAMPLE_SEEDS = 2**20  # sampled worlds have seeds below this, short enough for a link
@@ -54,6 +69,9 @@ def hello(cast: Cast) -> Hello:
             agents=(*map(_described, names), Agent(ME, "Me", "You act, with the keys.", "person")),
             example=example,
             seed=seed,
+            untrained_verbs=_untrained_verbs(spec),
+            rewards=_rewards(spec),
+            story=_story(name, agents),
         )
     formats = ("gif", "mp4") if mp4_encoder() else ("gif",)
     return Hello(version=errands.__version__, worlds=worlds, formats=formats)
@@ -70,7 +88,28 @@ def _example(world: str) -> tuple[str, int]:
 def _described(name: str) -> Agent:
     """An agent that is not in the table, one from a run, is offered under its own name."""
     entry = AGENTS.get(name, AgentEntry(name, title=name, note=""))
-    return Agent(name, entry.title, entry.note, entry.sort)
+    events = " It does not go for events." if name in IGNORE_EVENTS else ""
+    return Agent(name, entry.title, entry.note + events, entry.sort)
+
+
+def _untrained_verbs(spec: WorldSpec) -> tuple[str, ...]:
+    trained = {item.verb for item in list_tasks(spec, "train", (1, 1)).pool}
+    return tuple(verb for verb in VERBS if verb not in trained)
+
+
+def _rewards(spec: WorldSpec) -> str:
+    pays = spec.rewards
+    words = f"Each step costs {-pays.step:g}, and finishing the list pays {pays.done:g}"
+    if spec.lists.water[1] > 0:
+        words += f"; a step on water costs {-pays.water:g}"
+    if spec.event is not None:
+        words += f"; transforming the {spec.event.object} that appears pays {pays.event:g}"
+    return f"{words}. A negative sum is usual: the closer to 0, the faster."
+
+
+def _story(world: str, agents: Agents) -> Story | None:
+    story = STORIES.get(world)
+    return story if story and {story.agent, story.rival} <= set(agents) else None
 
 
 def check_world(world: str) -> None:

@@ -1,8 +1,7 @@
 """One episode on a page: made from what a link contains, stepped, and sent as frames."""
 
 import base64
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from string import ascii_lowercase, digits
 from typing import Any
@@ -62,7 +61,7 @@ def read_list(world: str, text: str) -> list[Instruction]:
 class Episode:
     """A world, the actor in it, and what has happened."""
 
-    def __init__(self, begin: Begin, cast: Cast) -> None:
+    def __init__(self, begin: Begin, cast: Cast, lane: int = 0) -> None:
         try:
             self._instructions = read_list(begin.world, begin.list)
         except InstructionError as error:
@@ -74,6 +73,7 @@ class Episode:
             names = ", ".join((*agents, ME))
             raise Refused(f"there is no agent '{begin.agent[:40]}' here; there are {names}")
         self.begin = begin
+        self._lane = lane
         self._worlds = self._new_worlds()
         self._planned_keys = self._read_keys(begin.keys)
         self._planned_drops = self._read_drops(begin.drops)
@@ -94,11 +94,11 @@ class Episode:
         worlds.reset()
         return worlds
 
-    def _read_keys(self, keys: str) -> Iterator[int]:
+    def _read_keys(self, keys: str) -> deque[int]:
         known = DIGITS[: self._worlds.actions]
         if len(keys) > MOST_KEYS or not set(keys) <= set(known):
             raise Refused("the keys in this link are not understood")
-        return iter([known.index(key) for key in keys])
+        return deque(known.index(key) for key in keys)
 
     def _read_drops(self, drops: str) -> dict[int, list[Dropped]]:
         planned: dict[int, list[Dropped]] = defaultdict(list)
@@ -123,8 +123,14 @@ class Episode:
         """Whether a person acts, now or when the link's keys were pressed."""
         return self.begin.agent == ME
 
+    @property
+    def waits(self) -> bool:
+        """Whether nothing goes on until a person acts."""
+        return self.by_person and not self.over and not self._planned_keys
+
     def begun(self) -> Begun:
         return Begun(
+            lane=self._lane,
             world=self.begin.world,
             agent=self.begin.agent,
             list=self.begin.list,
@@ -139,7 +145,7 @@ class Episode:
         if self.over:
             return False
         if self._policy is None:
-            action = next(self._planned_keys, NOTHING)
+            action = self._planned_keys.popleft() if self._planned_keys else NOTHING
         else:
             action = int(self._policy.act(self._worlds)[0])
             self._understand(getattr(self._policy, "trace", None))
@@ -151,7 +157,7 @@ class Episode:
     def next_frame(self) -> Frame:
         """Take one step; the frame says whether another one can follow."""
         advanced = self.advance()
-        return self.frame(going=advanced)
+        return self.frame(going=advanced and not self.over)
 
     def act(self, name: str) -> None:
         """A person's step."""
@@ -160,7 +166,7 @@ class Episode:
         if name not in self._names:
             raise Refused(f"there is no action '{name[:40]}'")
         if not self.over:
-            self._planned_keys = iter(())  # from here on the person decides
+            self._planned_keys.clear()  # from here on the person decides
             self._take(self._names.index(name))
 
     def drop(self, row: int, column: int, name: str) -> Dropped:
@@ -169,10 +175,12 @@ class Episode:
             raise Refused("the episode has ended; restart it first")
         if len(self.log.drops) >= MOST_DROPS:
             raise Refused(f"{MOST_DROPS} objects are enough for one episode")
+        if name not in self._worlds.spec.objects:
+            raise Refused(f"there is no object '{name[:40]}' here")
         try:
             self._worlds.drop(0, row, column, name)
-        except ValueError as error:
-            raise Refused(str(error)) from None
+        except ValueError:
+            raise Refused("an object needs an empty cell inside the walls") from None
         dropped = Dropped(len(self.log.actions), row, column, name)
         self.log.drops.append(dropped)
         return dropped
@@ -211,6 +219,7 @@ class Episode:
         has_view = self._worlds.kind.first_person
         event = int(world["event_left"]) if world["event_cell"] != NOTHING else 0
         return Frame(
+            lane=self._lane,
             step=int(world["steps"]),
             tiles=world["tiles"].tobytes().translate(_AS_DIGITS).decode(),
             row=int(world["row"]),
@@ -230,7 +239,7 @@ class Episode:
             subtask=subtask.words(words) if subtask else "",
             subtask_seen=subtask in self._trained,
             thought=self._thought,
-            going=going and not self.over,
+            going=going,
         )
 
     def _true_subtask(self) -> Instruction:

@@ -53,6 +53,7 @@ class Begin:
     seed: int = 0
     drops: str = ""  # "step:row:column:object,...": what a person put into the world, and when
     keys: str = ""  # actions of a person, a base-36 digit each
+    rival: str = ""  # another agent that gets the same list in the same world, on the same clock
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,17 @@ class Agent:
 
 
 @dataclass(frozen=True)
+class Story:
+    """Two agents side by side: what a newcomer sees first, and what to look for."""
+
+    agent: str
+    rival: str
+    list: str
+    seed: int
+    words: str
+
+
+@dataclass(frozen=True)
 class WorldChoice:
     """A world that can be chosen."""
 
@@ -134,6 +146,9 @@ class WorldChoice:
     agents: tuple[Agent, ...]
     example: str  # a list to begin with
     seed: int
+    untrained_verbs: tuple[str, ...]  # that no trained agent was trained on
+    rewards: str  # what the reward consists of, in a sentence
+    story: Story | None
 
 
 @dataclass(frozen=True)
@@ -170,6 +185,7 @@ class Checked:
     items: tuple[Item, ...]
     mistake: Mistake | None
     completions: tuple[str, ...]  # words that can stand where the last one is being typed
+    reading: str = ""  # the list in the world's own words, if it was typed in others
 
 
 @dataclass(frozen=True)
@@ -183,8 +199,9 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Begun:
-    """An episode has begun; its first frame follows."""
+    """An episode has begun; its first frame follows, after those of the lanes beside it."""
 
+    lane: int  # 0, or 1 for the rival
     world: str
     agent: str
     list: str
@@ -198,6 +215,7 @@ class Begun:
 class Frame:
     """How things stand after a step."""
 
+    lane: int
     step: int
     tiles: str  # a base-36 digit for each cell, row by row
     row: int
@@ -217,7 +235,7 @@ class Frame:
     subtask: str  # what the agent is doing, or should be doing if it does not report it
     subtask_seen: bool  # whether skills are trained on it
     thought: Thought | None  # why a trained agent took its last step
-    going: bool
+    going: bool  # whether the clock runs, and this episode or the one beside it goes on
 
 
 @dataclass(frozen=True)

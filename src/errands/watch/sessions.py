@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar
 
@@ -14,7 +15,7 @@ import numba
 import numpy as np
 
 from errands.language.completion import complete
-from errands.language.instruction import InstructionError
+from errands.language.instruction import InstructionError, understood_as
 from errands.watch import choices
 from errands.watch.episode import Episode, Replay, read_list
 from errands.watch.protocol import (
@@ -26,6 +27,7 @@ from errands.watch.protocol import (
     Check,
     Checked,
     Drop,
+    Dropped,
     Hello,
     Item,
     Mistake,
@@ -131,7 +133,7 @@ class Session:
         self._sessions = sessions
         self._thread = sessions.thread
         self._line = line
-        self._episode: Episode | None = None
+        self._lanes: tuple[Episode, ...] = ()  # one episode, or two that share a clock
         self._rate = USUAL_RATE
         self._draw = np.random.default_rng()
         self._going = asyncio.Event()
@@ -178,29 +180,57 @@ class Session:
             case Speed(rate=rate):
                 self._rate = min(max(rate, SLOWEST), FASTEST)
             case Play():
-                await self._show(self._watched(), going=True)
+                self._watched()
                 self._going.set()
+                await self._show()
             case Pause():
                 self._going.clear()
-                await self._show(self._watched())
+                await self._show()
             case Step():
                 self._going.clear()
-                await self._thread.run(self._watched().advance)
-                await self._show(self._watched())
+                await self._thread.run(self._advance)
+                await self._show()
             case Act(action=action):
-                await self._thread.run(self._watched().act, action)
-                await self._show(self._watched())
+                await self._thread.run(self._act, action)
+                await self._show()
             case Drop(row=row, column=column, object=name):
-                dropped = await self._thread.run(self._watched().drop, row, column, name)
+                dropped = await self._thread.run(self._drop, row, column, name)
                 await self._line.say(dropped)
-                await self._show(self._watched())
+                await self._show()
             case Save():
                 await self._save(request)
 
-    def _watched(self) -> Episode:
-        if self._episode is None:
+    def _watched(self) -> tuple[Episode, ...]:
+        if not self._lanes:
             raise Refused("no episode has begun")
-        return self._episode
+        return self._lanes
+
+    def _advance(self) -> None:
+        """One step of the clock, unless a person has to act first."""
+        if not any(episode.waits for episode in self._watched()):
+            for episode in self._lanes:
+                episode.advance()
+
+    def _act(self, action: str) -> None:
+        """A person's step; whoever is beside takes one, too."""
+        persons = [episode for episode in self._watched() if episode.by_person]
+        (persons[0] if persons else self._lanes[0]).act(action)
+        for episode in self._lanes:
+            if not episode.by_person:
+                episode.advance()
+
+    def _drop(self, row: int, column: int, name: str) -> Dropped:
+        """Into both worlds; it is refused if there is no place for it in any."""
+        done: list[Dropped] = []
+        refusal = Refused("")
+        for episode in self._watched():
+            try:
+                done.append(episode.drop(row, column, name))
+            except Refused as refused:
+                refusal = refused
+        if not done:
+            raise refusal
+        return done[0]
 
     def _checked(self, request: Check) -> Checked:
         mistake: Mistake | None = None
@@ -213,20 +243,36 @@ class Session:
             mistake = Mistake(str(error), error.start, error.end)
         except Refused as refusal:
             return Checked(request.number, (), Mistake(str(refusal), 0, len(request.text)), ())
+        reading = "" if mistake else understood_as(request.text, words)
         cursor = request.cursor if 0 <= request.cursor <= len(request.text) else None
         words_next = complete(request.text, words, cursor)[:MOST_COMPLETIONS]
-        return Checked(request.number, items, mistake, tuple(words_next))
+        return Checked(request.number, items, mistake, tuple(words_next), reading)
 
     async def _begin(self, request: Begin) -> None:
-        episode = await self._thread.run(Episode, request, self._sessions.cast)
+        lanes = await self._thread.run(self._begun, request)
         self._going.clear()
-        self._episode = episode
-        await self._line.say(episode.begun())
-        await self._show(episode)
+        self._lanes = lanes
+        for episode in lanes:
+            await self._line.say(episode.begun())
+        await self._show()
 
-    async def _show(self, episode: Episode, *, going: bool = False) -> None:
-        frame = await self._thread.run(episode.frame, going=going or self.going)
-        await self._line.say(frame)
+    def _begun(self, request: Begin) -> tuple[Episode, ...]:
+        if request.rival == request.agent:
+            raise Refused("two different agents are compared; choose another one")
+        agents = (request.agent, request.rival) if request.rival else (request.agent,)
+        return tuple(
+            Episode(replace(request, agent=agent), self._sessions.cast, lane)
+            for lane, agent in enumerate(agents)
+        )
+
+    async def _show(self) -> None:
+        """How things stand in each lane; the clock stops when they cannot go on."""
+        lanes = self._watched()
+        if all(episode.over for episode in lanes) or any(episode.waits for episode in lanes):
+            self._going.clear()
+        going = self.going
+        for episode in lanes:
+            await self._line.say(await self._thread.run(episode.frame, going=going))
 
     async def _play(self) -> None:
         """Step at the page's pace while the episode is not paused."""
@@ -241,13 +287,11 @@ class Session:
 
     async def _go_on(self) -> None:
         """One step, unless the page has just paused."""
-        if self._episode is None or not self.going:
+        if not self._lanes or not self.going:
             return
         try:
-            frame = await self._thread.run(self._episode.next_frame)
-            if not frame.going:
-                self._going.clear()
-            await self._line.say(frame)
+            await self._thread.run(self._advance)
+            await self._show()
         except Gone:
             raise
         except Exception as error:
@@ -255,7 +299,7 @@ class Session:
 
     async def _save(self, request: Save) -> None:
         """Repeat the episode so far as a film. The page waits, others do not."""
-        episode = self._watched()
+        episode = self._watched()[0]
         formats = self._sessions.hello.formats
         if request.format not in formats:
             raise Refused(f"films are saved as {' or '.join(formats)}")

@@ -1,6 +1,7 @@
 // The list that is typed: completions and mistakes come from the server's own parser.
 
 const PATIENCE = 60; // milliseconds without a key before the server is asked
+const PAUSE = 900; // milliseconds without a key before a mistake is shown
 
 export class Editor extends EventTarget {
   #text = document.getElementById("list");
@@ -9,15 +10,19 @@ export class Editor extends EventTarget {
   #message = document.getElementById("list-message");
   #words = document.getElementById("words");
   #ask;
+  #remark;
+  #complaint = 0; // the timer of a mistake that is shown after a pause
   #number = 0; // of the last question; answers to older ones are ignored
   #timer = 0;
   #typing = false; // words are offered while somebody types, not when a list is put there
   #chosen = -1;
 
-  constructor(ask) {
+  /** `ask` sends a question to the server; `remark` says what there is to say about a list. */
+  constructor(ask, remark) {
     super();
     this.#ask = ask;
-    this.#text.addEventListener("input", () => { this.#typing = true; this.#later(); });
+    this.#remark = remark;
+    this.#text.addEventListener("input", () => { this.#typing = this.edited = true; this.#later(); });
     this.#text.addEventListener("keydown", (event) => this.#key(event));
     this.#text.addEventListener("blur", () => this.#close());
     this.#text.addEventListener("click", () => this.#close());
@@ -29,9 +34,11 @@ export class Editor extends EventTarget {
 
   get text() { return this.#text.value; }
 
+  edited = false; // whether a person has changed the text since it was put there
+
   set text(value) {
     this.#text.value = value;
-    this.#typing = false;
+    this.#typing = this.edited = false;
     this.#close();
     this.check();
   }
@@ -43,19 +50,47 @@ export class Editor extends EventTarget {
     this.#ask({ text: this.text, cursor: [...before].length, number: ++this.#number });
   }
 
+  /** Show what is wrong, now. */
+  complain(message) {
+    this.#typing = false;
+    this.#close();
+    this.#message.classList.add("wrong");
+    this.#message.textContent = message;
+    this.check();
+  }
+
   #later() {
+    clearTimeout(this.#complaint);
     this.#mirror.textContent = `${this.text}\n`;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.check(), PATIENCE);
   }
 
   /** What the parser says of the text. */
-  checked({ number, items, mistake, completions }) {
-    if (number !== this.#number) return;
+  checked(answer) {
+    if (answer.number !== this.#number) return;
+    clearTimeout(this.#complaint);
+    const { items, mistake, completions, reading } = answer;
+    // Somebody who is typing is not interrupted: a mistake is shown after a pause, and an
+    // instruction that only lacks its end is none.
+    const unfinished = mistake && completions.length > 0 && mistake.end >= [...this.text].length;
+    if (mistake && this.#typing && !unfinished) this.#complaint = setTimeout(() => this.#judge(mistake), PAUSE);
+    this.#judge(this.#typing ? null : mistake);
+    if (mistake === null) {
+      const unseen = items.filter((item) => !item.seen).length;
+      const count = items.length === 1 ? "1 instruction" : `${items.length} instructions`;
+      const news = unseen ? `${unseen} never trained` : "trained";
+      this.#message.textContent = items.length ? `${count}, ${news}` : "";
+    }
+    document.getElementById("list-reading").textContent = reading ? `Understood as: ${reading}` : "";
+    document.getElementById("list-warning").textContent = this.#remark(items);
+    if (this.#typing) this.#offer(completions);
+  }
+
+  /** Mark a mistake, or that there is none. */
+  #judge(mistake) {
     const letters = [...this.text]; // Python counts characters, not halves of them
-    // An instruction that is still being typed is not a mistake yet.
-    const unfinished = mistake && this.#typing && completions.length > 0 && mistake.end >= letters.length;
-    const wrong = mistake !== null && !unfinished;
+    const wrong = mistake !== null;
     this.#frame.classList.toggle("wrong", wrong);
     this.#message.classList.toggle("wrong", wrong);
     this.#text.setAttribute("aria-invalid", wrong);
@@ -66,16 +101,12 @@ export class Editor extends EventTarget {
       this.#mirror.append(letters.slice(0, mistake.start).join(""), mark, letters.slice(mistake.end).join(""));
     } else this.#mirror.append(this.text);
     this.#mirror.append("\n");
-    const unseen = items.filter((item) => !item.seen).length;
-    const count = items.length === 1 ? "1 instruction" : `${items.length} instructions`;
-    const news = unseen ? `${unseen} never trained` : "trained";
-    this.#message.textContent = wrong ? mistake.message : items.length ? `${count}, ${news}` : "";
-    if (this.#typing) this.#offer(completions);
+    this.#message.textContent = wrong ? mistake.message : "";
   }
 
   #begun() {
     const before = this.text.slice(0, this.#text.selectionStart);
-    return before.match(/[^\s,;.]*$/)[0];
+    return before.match(/[^\s,;:.!?&>]*$/)[0];
   }
 
   #offer(completions) {
@@ -113,7 +144,7 @@ export class Editor extends EventTarget {
     const end = this.#text.selectionStart, start = end - this.#begun().length;
     const after = this.text.slice(end);
     this.#text.setRangeText(after.startsWith(" ") ? word : `${word} `, start, end, "end");
-    this.#typing = true;
+    this.#typing = this.edited = true;
     this.check();
   }
 

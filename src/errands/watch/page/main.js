@@ -1,29 +1,38 @@
 // The page: what is chosen becomes an episode, and an episode becomes a link.
 
 import { Editor } from "./editor.js";
+import { Lane } from "./lane.js";
 import { Mind } from "./mind.js";
+import { notice } from "./notice.js";
 import { Person } from "./person.js";
-import { Stage } from "./stage.js";
+import { Recording } from "./recording.js";
 import { Talk } from "./talk.js";
 import { Timeline } from "./timeline.js";
 
 const SPEEDS = [1, 2, 4, 6, 10, 20, 40, 60]; // steps a second
 const SEEDS = 1_000_000; // that "another" draws from
+const ME = "me";
 const byId = (id) => document.getElementById(id);
 
 const talk = new Talk();
 const mind = new Mind();
-const timeline = new Timeline();
-const stage = new Stage((cell) => drop(cell));
-const person = new Person((action) => talk.send("act", { action }));
-const editor = new Editor((question) => talk.send("check", { world: wanted.world, ...question }));
+const recording = new Recording();
+const timeline = new Timeline((step) => goTo(step));
+const lanes = ["lane-0", "lane-1"].map((id) => new Lane(byId(id), (cell) => drop(cell)));
+const person = new Person((action) => act(action));
+const editor = new Editor(
+  (question) => talk.send("check", { world: form().world, ...question }),
+  (items) => remark(items),
+);
 
 let hello = null;
-let chosen = { world: "", agent: "", list: "", seed: 0, drops: "", keys: "" }; // what the link carries
+let chosen = { world: "", agent: "", rival: "", list: "", seed: 0, drops: "", keys: "" }; // what the link carries
 let wanted = chosen; // what was asked for, and becomes what is chosen when it has begun
-let frame = null; // the last one
-let playsNext = true; // whether the next episode starts by itself
+let playsNext = false; // whether the next episode starts by itself
 let beginning = 0; // episodes that were asked for and have not begun: until then, frames are old
+let going = false; // whether the server's clock runs
+let follows = true; // whether the step that comes next is shown when it comes
+let replaying = 0; // the timer that shows recorded steps
 
 // What the server says
 
@@ -49,50 +58,65 @@ talk.addEventListener("hello", ({ detail }) => {
   }
   setSpeed();
   beginning = 0;
-  begin(wanted, first);
+  begin(wanted, { plays: false, keepsText: !first && editor.edited });
 });
 
 talk.addEventListener("begun", ({ detail }) => {
-  beginning -= 1;
+  if (detail.lane === 0) beginning -= 1;
   if (beginning > 0) return;
-  chosen = wanted;
-  frame = null;
   const world = hello.worlds[detail.world];
-  const agent = world.agents.find(({ name }) => name === detail.agent);
-  stage.show(detail.world, world);
-  mind.begin(detail, agent);
-  timeline.clear(detail.traced, world.event);
-  person.show(agent.sort === "person" ? world : null);
-  byId("count-step").dataset.limit = detail.step_limit;
-  markInput(world.first_person, agent.sort);
-  byId("keep-note").textContent = "";
-  byId("drop-note").textContent = "";
+  const agent = agentNamed(detail.world, detail.agent);
+  if (detail.lane === 0) beginMain(detail, world, agent);
+  lanes[detail.lane].begin(detail, world, agent);
+  if (detail.lane < recording.lanes - 1) return;
   showLink();
-  const replays = agent.sort === "person" && chosen.keys !== "";
-  if (playsNext && (agent.sort !== "person" || replays)) talk.send("play");
+  if (playsNext && !isWaiting()) talk.send("play");
 });
+
+function beginMain(detail, world, agent) {
+  chosen = wanted;
+  stopReplay();
+  going = false;
+  const beside = chosen.rival !== "";
+  recording.clear(beside ? 2 : 1);
+  lanes[1].hidden = !beside;
+  byId("pictures").dataset.lanes = recording.lanes;
+  document.body.classList.toggle("compare", beside);
+  const { story } = world;
+  const told = story && ["agent", "rival", "list", "seed"].every((name) => chosen[name] === story[name]);
+  byId("story").hidden = !told;
+  byId("story").textContent = told ? story.words : "";
+  mind.begin(detail, agent, beside);
+  timeline.clear(detail.traced, world.event);
+  person.show(myLane() >= 0 ? world : null);
+  byId("count-step").dataset.limit = detail.step_limit;
+  byId("count-reward").parentElement.title = world.rewards;
+  byId("keep-note").textContent = "";
+}
 
 talk.addEventListener("frame", ({ detail }) => {
   if (beginning > 0) return;
-  if (chosen.agent === "me" && detail.step > (frame?.step ?? 0) && detail.step > chosen.keys.length) {
+  const before = recording.last(detail.lane);
+  if (detail.lane === 0) follows = recording.isLive;
+  recording.add(detail);
+  if (detail.lane === myLane() && detail.step > (before?.step ?? 0) && detail.step > chosen.keys.length) {
     chosen.keys += detail.code.toString(36);
     showLink();
   }
-  if (detail.deed && detail.step !== frame?.step) announce(`Step ${detail.step}: ${detail.deed}`);
-  frame = detail;
-  stage.update(frame, SPEEDS[byId("speed").value]);
-  mind.update(frame);
-  timeline.add(frame);
-  byId("count-step").textContent = `${frame.step} / ${byId("count-step").dataset.limit}`;
-  byId("count-reward").textContent = frame.total.toFixed(1);
-  byId("count-action").textContent = frame.action || "none";
-  showPlaying();
+  if (detail.lane === 0) {
+    timeline.add(detail);
+    if (detail.deed && detail.step !== before?.step) announce(`Step ${detail.step}: ${detail.deed}`);
+    if (detail.outcome && before && !before.outcome) announce(`${outcomeOf(detail)} ${detail.why}`);
+  }
+  if (detail.lane < recording.lanes - 1) return; // the other's follows at once
+  going = detail.going;
+  if (follows) recording.at = recording.end;
+  render();
 });
 
 talk.addEventListener("dropped", ({ detail }) => {
   const { step, row, column, object } = detail;
   chosen.drops += `${chosen.drops ? "," : ""}${step}:${row}:${column}:${object}`;
-  byId("drop-note").textContent = "";
   showLink();
   announce(`${object} dropped`);
 });
@@ -101,7 +125,7 @@ talk.addEventListener("checked", ({ detail }) => editor.checked(detail));
 
 talk.addEventListener("sampled", ({ detail }) => {
   editor.text = detail.list;
-  begin({ ...chosen, list: detail.list, seed: detail.seed, drops: "", keys: "" });
+  run({ list: detail.list, seed: detail.seed });
 });
 
 talk.addEventListener("film", ({ detail }) => {
@@ -114,29 +138,58 @@ talk.addEventListener("film", ({ detail }) => {
   setFilming(false);
 });
 
-talk.addEventListener("notice", ({ detail }) => {
-  const places = { drop: "drop-note", save: "keep-note", begin: "list-message" };
-  const place = byId(places[detail.about] ?? "keep-note");
-  if (detail.about === "begin") {
-    beginning -= 1;
-    wanted = chosen;
-    if (frame) showPlaying(); // what went on before goes on
-  }
-  if (detail.about === "save") setFilming(false);
-  if (!["idle", "server"].includes(detail.about)) place.textContent = detail.message;
+talk.addEventListener("notice", ({ detail: { about, message } }) => {
+  if (about === "save") setFilming(false);
+  if (about === "begin") refused(message);
+  else if (!["idle", "server"].includes(about)) notice(message);
 });
+
+/** Nothing has begun: what went on before goes on, and what was typed stays. */
+function refused(message) {
+  beginning -= 1;
+  const { world } = wanted;
+  wanted = chosen;
+  if (world !== chosen.world && hello.worlds[world]) { // words of the world before
+    const { example, seed } = hello.worlds[world];
+    begin({ ...form(), list: example, seed, drops: "", keys: "" }, { keepsText: true });
+    notice(`Your list has words that this world does not know: its example runs until you change them`);
+    return;
+  }
+  editor.complain(message);
+  if (recording.lanes) render();
+}
 
 // Choosing
 
+function agentNamed(world, name) {
+  return hello.worlds[world].agents.find((agent) => agent.name === name);
+}
+
+/** What a link asks for; a newcomer, who has none, gets a story. */
 function fromLink() {
   const link = new URLSearchParams(location.search);
-  const world = link.get("world") in hello.worlds ? link.get("world") : Object.keys(hello.worlds)[0];
-  const { agents, example, seed } = hello.worlds[world];
-  const agent = agents.find(({ name }) => name === link.get("agent")) ?? agents[0];
+  const unknown = [];
+  const known = (name, choices, otherwise) => {
+    if (!link.has(name) || choices.includes(link.get(name))) return link.get(name) ?? otherwise;
+    unknown.push(`there is no ${name === "rival" ? "agent" : name} '${link.get(name).slice(0, 40)}' here`);
+    return otherwise;
+  };
+  const world = known("world", Object.keys(hello.worlds), Object.keys(hello.worlds)[0]);
+  const { agents, example, seed, story } = hello.worlds[world];
+  if (story && ![...link.keys()].some((name) => name !== "world")) {
+    const { agent, rival, list } = story;
+    if (unknown.length) notice(unknown.join(", and "));
+    return { world, agent, rival, list, seed: story.seed, drops: "", keys: "" };
+  }
+  const names = agents.map(({ name }) => name);
+  const agent = known("agent", names, names[0]);
+  const rival = known("rival", names, "");
+  if (unknown.length) notice(unknown.join(", and "));
   const given = link.has("list");
   return {
     world,
-    agent: agent.name,
+    agent,
+    rival: rival === agent ? "" : rival,
     list: given ? link.get("list") : example,
     seed: Number.parseInt(link.get("seed") ?? (given ? 0 : seed), 10) || 0,
     drops: link.get("drops") ?? "",
@@ -150,49 +203,83 @@ function showLink() {
   history.replaceState(null, "", link);
 }
 
-function begin(recipe, plays = true) {
+/** What the form shows. */
+function form() {
+  return {
+    world: document.querySelector("#worlds input:checked")?.value ?? wanted.world,
+    agent: byId("agent").value,
+    rival: byId("rival").value,
+    list: editor.text,
+    seed: byId("seed").valueAsNumber,
+  };
+}
+
+/** Start the episode that the form shows, without what a person did to the one before. */
+function run(changes = {}) {
+  if (!("seed" in changes) && (!byId("seed").value || !byId("seed").checkValidity())) {
+    notice("the seed is a whole number from 0 to 4294967295");
+    return;
+  }
+  begin({ ...form(), ...changes, drops: "", keys: "" }, { plays: true });
+}
+
+function begin(recipe, { plays = false, keepsText = false } = {}) {
   wanted = { ...recipe };
   playsNext = plays;
   beginning += 1;
-  byId("outcome").hidden = byId("why").hidden = true;
-  const { world, agent, list, seed } = wanted;
+  const { world, agent, rival, list, seed } = wanted;
   document.querySelector(`#worlds input[value="${world}"]`).checked = true;
-  offerAgents(hello.worlds[world].agents, agent);
+  offerAgents(hello.worlds[world].agents, agent, rival);
   offerObjects(hello.worlds[world]);
   byId("seed").value = seed;
-  if (editor.text !== list) editor.text = list;
+  if (editor.text !== list && !keepsText) editor.text = list;
   else editor.check();
   talk.send("begin", wanted);
-}
-
-/** The same again, without what a person did to it. */
-function restart(changes = {}) {
-  begin({ ...chosen, drops: "", keys: "", ...changes });
 }
 
 function offerWorlds() {
   byId("worlds").replaceChildren(...Object.keys(hello.worlds).map((name) => {
     const label = document.createElement("label");
     const input = Object.assign(document.createElement("input"), { type: "radio", name: "world", value: name });
-    input.addEventListener("change", () => {
-      const { agents, example, seed } = hello.worlds[name];
-      const agent = (agents.find((one) => one.name === chosen.agent) ?? agents[0]).name;
-      restart({ world: name, agent, list: example, seed });
-    });
+    input.addEventListener("change", () => changeWorld(name));
     label.append(input, { grid: "Grid", block: "Block world" }[name] ?? name);
     return label;
   }));
 }
 
-function offerAgents(agents, current) {
+/** The same agents where they are there, and what was typed; an example in place of an example. */
+function changeWorld(name) {
+  const { agents, example, seed } = hello.worlds[name];
+  const there = (agent) => agents.some((one) => one.name === agent);
+  const { agent, rival } = form();
+  const acting = there(agent) ? agent : agents[0].name;
+  const changes = { world: name, agent: acting, rival: there(rival) && rival !== acting ? rival : "" };
+  run(editor.edited ? changes : { ...changes, list: example, seed });
+}
+
+function offerAgents(agents, agent, rival) {
   const groups = { trained: "Trained", planner: "Planners", person: "You" };
-  byId("agent").replaceChildren(...Object.entries(groups).map(([sort, label]) => {
+  const offered = (current, without) => Object.entries(groups).map(([sort, label]) => {
     const group = Object.assign(document.createElement("optgroup"), { label });
-    group.append(...agents.filter((agent) => agent.sort === sort)
+    group.append(...agents.filter((one) => one.sort === sort && one.name !== without)
       .map(({ name, title }) => new Option(title, name, false, name === current)));
     return group;
-  }).filter((group) => group.children.length));
-  byId("agent-note").textContent = agents.find(({ name }) => name === current).note;
+  }).filter((group) => group.children.length);
+  byId("agent").replaceChildren(...offered(agent, null));
+  byId("rival").replaceChildren(new Option("no other agent", "", false, rival === ""), ...offered(rival, agent));
+  byId("agent-note").textContent = agents.find(({ name }) => name === agent).note;
+  byId("rival-note").textContent = agents.find(({ name }) => name === rival)?.note ?? "";
+}
+
+/** What an agent that is chosen cannot be expected to do with a list. */
+function remark(items) {
+  const { world, agent, rival } = form();
+  const untrained = (hello?.worlds[world].untrained_verbs ?? []).filter((verb) =>
+    items.some(({ words }) => words.startsWith(`${verb} `)));
+  const trained = [agent, rival].filter(Boolean).map((name) => agentNamed(world, name)).filter((one) => one?.sort === "trained");
+  if (!untrained.length || !trained.length) return "";
+  const names = trained.map(({ title }) => title).join(" and ");
+  return `${names} never learned “${untrained.join("” and “")}”, so expect this to fail; planners can do it.`;
 }
 
 function offerObjects({ objects, event }) {
@@ -201,7 +288,7 @@ function offerObjects({ objects, event }) {
     select.dataset.objects = objects.join();
     select.replaceChildren(...objects.map((name) => new Option(name, name, false, name === event)));
   }
-  stage.object = select.value;
+  for (const lane of lanes) lane.stage.object = select.value;
 }
 
 function offerFilms() {
@@ -215,7 +302,7 @@ function offerFilms() {
     ...hello.formats.map((format) => {
       const made = button(`Save ${format.toUpperCase()}`, () => {
         setFilming(true);
-        talk.send("save", { format, rate: SPEEDS[byId("speed").value] });
+        talk.send("save", { format, rate: rate() });
       });
       made.dataset.format = format;
       return made;
@@ -223,53 +310,117 @@ function offerFilms() {
   );
 }
 
-/** Which picture the agent really gets. */
-function markInput(view, sort) {
-  const words = { planner: "a planner sees all of it", person: "yours to use" };
-  const tag = (id, text, input) => {
-    byId(id).textContent = text;
-    byId(id).className = input ? "tag" : "tag quiet";
-    byId(id).closest("figure").classList.toggle("input", input && view);
-  };
-  tag("view-tag", sort === "trained" ? "the agent's input, 64 × 64" : "64 × 64", sort === "trained");
-  if (sort === "trained") tag("map-tag", view ? "for you; the agent never sees it" : "the agent's input", !view);
-  else tag("map-tag", words[sort], sort === "planner");
-}
-
 // Playing
 
+/** The lane in which a person acts, or -1. */
+function myLane() {
+  return [chosen.agent, chosen.rival].indexOf(ME);
+}
+
+/** Whether nothing goes on until a person acts. */
+function isWaiting() {
+  const mine = myLane() < 0 ? null : recording.last(myLane());
+  return myLane() >= 0 && !mine?.outcome && chosen.keys.length <= (mine?.step ?? 0);
+}
+
+/** Show the step that was chosen, or the last one. */
+function render() {
+  for (let k = 0; k < recording.lanes; k++) lanes[k].update(recording.shown(k), rate());
+  const frame = recording.shown(0);
+  mind.update(frame);
+  timeline.mark(recording.at);
+  byId("count-step").textContent = `${Math.max(...lanes.slice(0, recording.lanes).map((_, k) => recording.shown(k).step))} / ${byId("count-step").dataset.limit}`;
+  byId("count-reward").textContent = frame.total.toFixed(1);
+  byId("count-action").textContent = frame.action || "none";
+  byId("reward-note").textContent = frame.outcome && frame.total < 0 ? hello.worlds[chosen.world].rewards : "";
+  showPlaying();
+}
+
 function showPlaying() {
-  const play = byId("play");
-  const waits = chosen.agent === "me" && !frame.going && !frame.outcome;
-  play.toggleAttribute("data-going", frame.going);
-  play.setAttribute("aria-label", frame.going ? "Pause" : frame.outcome ? "Play again" : "Play");
+  const playing = going || replaying > 0;
+  const waits = isWaiting() && recording.isLive;
+  const ended = recording.isOver && recording.isLive;
+  const play = byId("play"), scrub = byId("scrub");
+  play.toggleAttribute("data-going", playing);
+  play.setAttribute("aria-label", playing ? "Pause" : ended ? "Play again" : "Play");
   play.disabled = waits;
-  byId("step").disabled = Boolean(frame.outcome) || waits;
-  const outcome = byId("outcome");
-  if (frame.outcome && outcome.hidden) {
-    const words = frame.outcome === "done" ? "Done" : "Out of steps";
-    outcome.textContent = `${words}: ${frame.step} steps, reward ${frame.total.toFixed(1)}`;
-    announce(`${outcome.textContent}. ${frame.why}`);
-  }
-  byId("why").textContent = frame.why;
-  byId("why").hidden = !frame.why;
-  outcome.dataset.outcome = frame.outcome;
-  outcome.hidden = !frame.outcome;
+  byId("step").disabled = ended || waits;
+  byId("back").disabled = recording.at === 0;
+  byId("big-play").hidden = playing || waits || recording.at > 0;
+  scrub.max = recording.end;
+  scrub.value = recording.at;
+  scrub.disabled = recording.end === 0;
+  scrub.setAttribute("aria-valuetext", `step ${recording.at} of ${recording.end}`);
+}
+
+function outcomeOf(frame) {
+  return `${frame.outcome === "done" ? "Done" : "Out of steps"}: ${frame.step} steps, reward ${frame.total.toFixed(1)}.`;
 }
 
 function toggle() {
-  if (frame?.outcome) begin(chosen); // once more, exactly as it was
-  else if (!byId("play").disabled) talk.send(frame?.going ? "pause" : "play");
+  if (going || replaying) stop();
+  else if (!recording.isLive) replay();
+  else if (recording.isOver) { recording.at = 0; replay(); } // once more, exactly as it was
+  else if (!byId("play").disabled) talk.send("play");
+}
+
+/** Show what is recorded, step by step; then go on. */
+function replay() {
+  replaying = setInterval(() => {
+    if (!recording.isLive) recording.at += 1;
+    if (recording.isLive) {
+      stopReplay();
+      if (!recording.isOver && !isWaiting()) talk.send("play");
+    }
+    render();
+  }, 1000 / rate());
+  render();
+}
+
+function stopReplay() {
+  clearInterval(replaying);
+  replaying = 0;
+}
+
+function stop() {
+  stopReplay();
+  if (going) talk.send("pause");
+  going = false;
+}
+
+function goTo(step) {
+  stop();
+  recording.at = Math.min(Math.max(step, 0), recording.end);
+  render();
+}
+
+function stepOn() {
+  if (byId("step").disabled) return;
+  if (!recording.isLive) return goTo(recording.at + 1);
+  stop();
+  talk.send("step");
+}
+
+function rate() {
+  return SPEEDS[byId("speed").value];
 }
 
 function setSpeed() {
-  const rate = SPEEDS[byId("speed").value];
-  byId("speed-value").textContent = rate === 1 ? "1 step/s" : `${rate} steps/s`;
-  talk.send("speed", { rate });
+  byId("speed-value").textContent = rate() === 1 ? "1 step/s" : `${rate()} steps/s`;
+  talk.send("speed", { rate: rate() });
+  if (replaying) { stopReplay(); replay(); }
+}
+
+function act(action) {
+  if (!recording.isLive) goTo(recording.end);
+  talk.send("act", { action });
 }
 
 function drop(cell) {
-  talk.send("drop", { ...cell, object: byId("drop-object").value });
+  const object = byId("drop-object").value, { event } = hello.worlds[chosen.world];
+  if (!recording.isLive) return notice("this is an earlier step: go to the last one to drop something");
+  if (object === event && recording.last(0).event > 0) notice(`there is one ${event} at a time: this one takes the other's place`);
+  talk.send("drop", { ...cell, object });
 }
 
 function announce(words) {
@@ -278,7 +429,7 @@ function announce(words) {
 
 function setFilming(filming) {
   for (const button of byId("formats").querySelectorAll("[data-format]")) button.disabled = filming;
-  if (filming) byId("keep-note").textContent = "Making the film.";
+  byId("keep-note").textContent = filming ? "Making the film." : byId("keep-note").textContent.replace(/^Making.*/, "");
 }
 
 async function copyLink() {
@@ -293,43 +444,46 @@ async function copyLink() {
 // Hands
 
 byId("play").addEventListener("click", toggle);
-byId("step").addEventListener("click", () => talk.send("step"));
-byId("restart").addEventListener("click", () => restart());
+byId("big-play").addEventListener("click", toggle);
+byId("step").addEventListener("click", stepOn);
+byId("back").addEventListener("click", () => goTo(recording.at - 1));
+byId("scrub").addEventListener("input", (event) => goTo(event.target.valueAsNumber));
+byId("restart").addEventListener("click", () => run());
 byId("speed").addEventListener("input", setSpeed);
-byId("agent").addEventListener("change", (event) => restart({ agent: event.target.value }));
-byId("run").addEventListener("click", () => restart({ list: editor.text }));
-byId("drop-object").addEventListener("change", (event) => { stage.object = event.target.value; });
-byId("seed").addEventListener("change", (event) => {
-  if (event.target.checkValidity() && event.target.value) restart({ seed: event.target.valueAsNumber });
-});
-byId("dice").addEventListener("click", () => restart({ seed: Math.floor(Math.random() * SEEDS) }));
+byId("agent").addEventListener("change", ({ target }) => run({ rival: byId("rival").value === target.value ? "" : byId("rival").value }));
+byId("rival").addEventListener("change", () => run());
+byId("run").addEventListener("click", () => run());
+byId("drop-object").addEventListener("change", ({ target }) => { for (const lane of lanes) lane.stage.object = target.value; });
+byId("seed").addEventListener("keydown", ({ key }) => { if (key === "Enter") run(); });
+byId("dice").addEventListener("click", () => run({ seed: Math.floor(Math.random() * SEEDS) }));
 for (const button of document.querySelectorAll("[data-sort]")) {
-  button.addEventListener("click", () => talk.send("sample", { world: chosen.world, sort: button.dataset.sort }));
+  button.addEventListener("click", () => talk.send("sample", { world: form().world, sort: button.dataset.sort }));
 }
-editor.addEventListener("run", () => restart({ list: editor.text }));
+editor.addEventListener("run", () => run());
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
-  const onMap = event.target === byId("map");
+  const onMap = lanes.findIndex((_, k) => event.target === document.querySelector(`#lane-${k} .map`));
   const elsewhere = event.target.closest("input, select, textarea, summary, button");
   if (elsewhere && !(elsewhere.matches("button") && event.key !== " " && event.key !== "Enter")) return;
-  if (handled(event, onMap)) event.preventDefault();
+  if (handled(event, lanes[onMap]?.stage)) event.preventDefault();
 });
 
-function handled(event, onMap) {
+/** `map` is where the keys point to a cell, if the focus is there. */
+function handled(event, map) {
   const arrow = event.key.match(/^Arrow(Up|Down|Left|Right)$/)?.[1].toLowerCase();
-  const acts = chosen.agent === "me";
-  if (onMap && arrow && (!acts || event.shiftKey)) {
-    const words = stage.moveCursor(arrow);
+  const acts = myLane() >= 0;
+  if (map && arrow && (!acts || event.shiftKey)) {
+    const words = map.moveCursor(arrow);
     if (words) announce(words);
     return true;
   }
-  if (onMap && event.key === "Enter") {
-    if (stage.cursor) drop(stage.cursor);
+  if (map && event.key === "Enter") {
+    if (map.cursor) drop(map.cursor);
     return true;
   }
   if (acts && person.key(event.key)) return true;
-  const shortcut = { " ": toggle, ".": () => byId("step").click(), r: () => restart() }[event.key];
+  const shortcut = { " ": toggle, ".": stepOn, ",": () => goTo(recording.at - 1), r: () => run() }[event.key];
   shortcut?.();
   return Boolean(shortcut);
 }

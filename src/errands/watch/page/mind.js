@@ -1,14 +1,20 @@
-// What the agent does and thinks: its list with the pointer over it, its subtask, its gates.
+// What an agent does and thinks: its list with the pointer over it, its subtask, its gates.
 
 const LEAST = 0.005; // a pointer below this is not drawn
 const byId = (id) => document.getElementById(id);
 const percent = (value) => `${Math.round(100 * value)}%`;
 
-export class Mind {
+/** A list of instructions with ticks, and the agent's pointer over it. */
+export class ItemList {
+  #place;
   #rows = [];
   #now = -1;
 
-  begin({ items, traced }, agent) {
+  constructor(place) {
+    this.#place = place;
+  }
+
+  begin(items) {
     this.#now = -1;
     this.#rows = items.map((item) => {
       const row = document.createElement("li");
@@ -21,21 +27,11 @@ export class Mind {
       row.append(bar, words, tag, number);
       return { row, bar, words, number, text: item.words };
     });
-    byId("items").replaceChildren(...this.#rows.map(({ row }) => row));
-    byId("items").scrollTop = 0;
-    byId("meters").hidden = !traced;
-    const unseen = items.some((item) => !item.seen);
-    const pointer = traced ? "Amber: where the agent's pointer is. " : "";
-    byId("errand-note").textContent = pointer + (unseen ? "Unseen: not among the instructions of training." : "");
-    byId("errand-note").hidden = !pointer && !unseen;
-    byId("mind-title").textContent = traced ? "What it thinks" : "Step by step";
-    byId("mind-note").textContent = agent.sort === "planner"
-      ? "A planner sees the whole world and has no pointer or gates: there are no thoughts to show."
-      : "";
+    this.#place.replaceChildren(...this.#rows.map(({ row }) => row));
+    this.#place.scrollTop = 0;
   }
 
-  update(frame) {
-    const { progress, achieved, thought } = frame;
+  update({ progress, achieved, thought }) {
     this.#rows.forEach(({ row, bar, words, number, text }, k) => {
       row.dataset.state = k < progress ? "done" : k === progress ? "now" : "later";
       if (k === progress) row.setAttribute("aria-current", "step");
@@ -47,21 +43,45 @@ export class Mind {
       bar.toggleAttribute("data-none", share < LEAST);
       number.textContent = share >= LEAST ? share.toFixed(2) : "";
     });
-    byId("errand-count").textContent = `${progress} of ${this.#rows.length} done`;
     this.#follow(thought ? argmax(thought.pointer) : Math.min(progress, this.#rows.length - 1));
-    this.#subtask(frame);
-    if (thought) this.#gates(thought);
   }
 
   /** Keep the current instruction in sight, without moving the page. */
   #follow(k) {
     if (k === this.#now || !this.#rows[k]) return;
     this.#now = k;
-    const list = byId("items"), row = this.#rows[k].row;
+    const list = this.#place, row = this.#rows[k].row;
     const top = row.offsetTop - list.offsetTop;
     if (top < list.scrollTop + row.offsetHeight || top > list.scrollTop + list.clientHeight - 2 * row.offsetHeight) {
       list.scrollTop = top - list.clientHeight / 2;
     }
+  }
+}
+
+export class Mind {
+  #list = new ItemList(byId("items"));
+  #length = 0;
+
+  /** `beside`: whether another agent acts beside this one. */
+  begin({ items, traced }, agent, beside) {
+    this.#list.begin(items);
+    this.#length = items.length;
+    byId("meters").hidden = !traced;
+    const unseen = items.some((item) => !item.seen);
+    const pointer = traced ? "Amber: where the agent's pointer is. " : "";
+    byId("errand-note").textContent = pointer + (unseen ? "Unseen: not among the instructions of training." : "");
+    byId("errand-note").hidden = !pointer && !unseen;
+    byId("mind-title").textContent = (traced ? `What ${beside ? agent.title : "it"} thinks` : "Step by step");
+    byId("mind-note").textContent = agent.sort === "planner"
+      ? "A planner sees the whole world and has no pointer or gates: there are no thoughts to show."
+      : "";
+  }
+
+  update(frame) {
+    this.#list.update(frame);
+    byId("errand-count").textContent = `${frame.progress} of ${this.#length} done`;
+    this.#subtask(frame);
+    if (frame.thought) this.#gates(frame.thought);
   }
 
   #subtask({ subtask, subtask_seen: seen, outcome }) {

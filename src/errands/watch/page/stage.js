@@ -10,8 +10,9 @@ const FIELD_OF_VIEW = (70 * Math.PI) / 180;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Stage {
-  #map = document.getElementById("map");
-  #view = document.getElementById("view");
+  #root;
+  #map;
+  #view;
   #sheets = {};
   #world = null; // what the server said of it: objects, event, whether the agent has a view
   #sheet = null;
@@ -25,8 +26,11 @@ export class Stage {
   #object = "";
   #scheduled = false;
 
-  constructor(onDrop) {
-    const map = this.#map;
+  /** `root` holds the pictures; `onDrop` is called with the cell that is clicked. */
+  constructor(root, onDrop) {
+    this.#root = root;
+    this.#view = root.querySelector(".view");
+    const map = this.#map = root.querySelector(".map");
     map.addEventListener("pointermove", (event) => this.#point(this.#cellAt(event)));
     map.addEventListener("pointerleave", () => this.#point(null));
     map.addEventListener("click", (event) => onDrop(this.#cellAt(event)));
@@ -41,7 +45,7 @@ export class Stage {
   async show(name, world) {
     this.#world = world;
     this.#frame = this.#from = this.#flash = null;
-    document.getElementById("view-figure").hidden = !world.first_person;
+    this.#root.querySelector(".view-figure").hidden = !world.first_person;
     this.#fit();
     this.#sheets[name] ??= loaded(`sprites/${name}.png`);
     const sheet = await this.#sheets[name];
@@ -103,21 +107,24 @@ export class Stage {
     this.#draw();
   }
 
-  /** Pictures as large as there is room for, each of their pixels a whole number of the screen's. */
+  /** Pictures as large as there is room for, their pixels whole or half numbers of the screen's.
+   * Two maps on a phone are too small for that: there the cells are whole numbers. */
   #fit() {
     const ratio = devicePixelRatio || 1;
-    const width = document.getElementById("pictures").clientWidth;
-    const height = Math.max(320, innerHeight * 0.74);
+    const pictures = document.getElementById("pictures");
+    const lanes = Number(pictures.dataset.lanes ?? 1), narrow = pictures.clientWidth < 560;
+    const width = (pictures.clientWidth - (narrow ? 10 : 20) * (lanes - 1)) / lanes;
+    const height = Math.max(320, innerHeight - 310);
     const whole = (room, unit, most) => {
       const times = Math.max(1, Math.floor((Math.min(room, most) * ratio) / unit + 0.01));
       return (times * unit) / ratio;
     };
-    const MAP = CELLS * SPRITE;
-    let map = whole(Math.min(width, height), MAP, 640);
+    const MAP = narrow && lanes > 1 ? CELLS : (CELLS * SPRITE) / 2;
+    let map = whole(Math.min(width, height), MAP, lanes > 1 ? 480 : 640);
     if (this.#world?.first_person) {
-      const beside = width >= 560;
-      map = whole(beside ? width * 0.45 : width, MAP, beside ? 480 : 400);
-      const view = whole(beside ? Math.min(width - map - 14, height) : width, VIEW, 576);
+      const pair = width >= 400;
+      map = whole(pair ? width * 0.45 : width, MAP, pair ? 480 : 400);
+      const view = whole(pair ? Math.min(width - map - 14, height) : width, VIEW, 576);
       size(this.#view, view);
     }
     size(this.#map, map);

@@ -1,4 +1,5 @@
-// What happened, step by step: the newest at the right, older steps scroll out to the left.
+// What happened, step by step: the newest at the right, older steps scroll out to the left. A click
+// goes to a step.
 
 const ROW = 34; // pixels, as in the style sheet
 const STEP = 7;
@@ -16,8 +17,15 @@ export class Timeline {
   #labels = document.getElementById("timeline-labels");
   #rows = [];
   #steps = [];
+  #at = 0; // the step that is shown
+  #first = 0; // index of the first step in sight
 
-  constructor() {
+  /** `onChoose` is called with the step that is clicked. */
+  constructor(onChoose) {
+    this.#canvas.addEventListener("click", (event) => {
+      const k = this.#first + Math.floor(event.offsetX / STEP);
+      if (this.#steps[k]) onChoose(this.#steps[k].step);
+    });
     new ResizeObserver(() => this.draw()).observe(this.#canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
@@ -25,8 +33,9 @@ export class Timeline {
   /** Forget everything; agents that do not tell what they think have a single row. */
   clear(traced, event) {
     document.getElementById("timeline-note").textContent =
-      `Green lines: an instruction was done. Shaded: ${event ? `an event (${event}) is there` : ""}.`;
+      `Green lines: an instruction was done.${event ? ` Shaded: the ${event} is there.` : ""} Click a step to go there.`;
     this.#steps = [];
+    this.#at = this.#first = 0;
     this.#rows = traced ? Object.keys(ROWS) : ["reward"];
     this.#labels.replaceChildren(
       ...this.#rows.map((row) => Object.assign(document.createElement("li"), { textContent: ROWS[row] })),
@@ -41,9 +50,14 @@ export class Timeline {
     const done = frame.progress > (last?.progress ?? 0);
     this.#steps.push({ ...frame.thought, step: frame.step, reward: frame.reward, progress: frame.progress,
       done, event: frame.event > 0 });
-    this.draw();
     const words = `Step ${frame.step}, reward ${frame.reward}${done ? ", an instruction is done" : ""}`;
     this.#canvas.setAttribute("aria-label", `What happened, step by step. ${words}.`);
+  }
+
+  /** Mark the step that is shown. */
+  mark(step) {
+    this.#at = step;
+    this.draw();
   }
 
   draw() {
@@ -57,7 +71,9 @@ export class Timeline {
     const colours = getComputedStyle(canvas);
     const colour = (name) => colours.getPropertyValue(`--${name}`);
     const room = Math.floor(width / STEP);
-    const shown = this.#steps.slice(-room);
+    const latest = Math.max(0, this.#steps.length - room);
+    this.#first = Math.max(0, Math.min(latest, this.#at - Math.ceil(room / 2)));
+    const shown = this.#steps.slice(this.#first, this.#first + room);
     const left = (k) => k * STEP;
 
     pen.fillStyle = colour("line");
@@ -76,6 +92,12 @@ export class Timeline {
       }
     });
     this.#rows.forEach((row, r) => shown.forEach((step, k) => this.#bar(pen, colour, row, r * ROW, left(k), step)));
+    const marked = this.#at - 1 - this.#first;
+    if (this.#at > 0 && this.#at < this.#steps.length) {
+      pen.fillStyle = colour("ink");
+      pen.fillRect(left(marked) - 1.5, 0, 1, ROW * this.#rows.length);
+      pen.fillRect(left(marked) + STEP - 1.5, 0, 1, ROW * this.#rows.length);
+    }
     pen.fillStyle = colour("soft");
     pen.font = "10px system-ui, sans-serif";
     shown.forEach((step, k) => {
