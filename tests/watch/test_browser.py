@@ -445,6 +445,7 @@ def test_notices_go_away(visit: Callable[..., Page]) -> None:
     page.click("#notice button")
     expect(notice).to_be_hidden()
     wait_for_end(page)
+    set_speed(page, 0)
     page.click("#restart")
     page.click("#play[data-going]")
     page.locator("#map").click(position={"x": 3, "y": 3})  # the wall

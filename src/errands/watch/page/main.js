@@ -344,6 +344,7 @@ function showPlaying() {
   play.toggleAttribute("data-going", playing);
   play.setAttribute("aria-label", playing ? "Pause" : ended ? "Play again" : "Play");
   play.disabled = waits;
+  byId("restart").disabled = false;
   byId("step").disabled = ended || waits;
   byId("back").disabled = recording.at === 0;
   byId("big-play").hidden = playing || waits || recording.at > 0;
@@ -358,6 +359,7 @@ function outcomeOf(frame) {
 }
 
 function toggle() {
+  if (!recording.last(0)) return; // nothing to play yet
   if (going || replaying) stop();
   else if (!recording.isLive) replay();
   else if (recording.isOver) { recording.at = 0; replay(); } // once more, exactly as it was
@@ -389,6 +391,7 @@ function stop() {
 }
 
 function goTo(step) {
+  if (!recording.last(0)) return;
   stop();
   recording.at = Math.min(Math.max(step, 0), recording.end);
   render();
