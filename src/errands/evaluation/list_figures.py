@@ -105,17 +105,22 @@ def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], Curve]:
         if any(other.agent == group.agent for other, _ in found):
             continue  # one preset of each agent
         for split in SPLIT_STYLES:
-            lengths = {
-                record["length"]
-                for record in plain
-                if record["split"] == split and replace(Variant.of(record), seed=None) == group
-            }
-            if len(lengths) >= FEWEST_POINTS:
+            measured = {run: _lengths(plain, run, split) for run in each}
+            most = max(measured.values(), key=len)
+            if len(most) >= FEWEST_POINTS:
+                # A run that was measured at some lengths only would bend the mean there.
+                alike = [run for run in each if measured[run] == most]
                 found[group, split] = {
-                    length: {name: scores(plain, each, split, length, name) for name in METRICS}
-                    for length in sorted(lengths)
+                    length: {name: scores(plain, alike, split, length, name) for name in METRICS}
+                    for length in most
                 }
     return found
+
+
+def _lengths(records: Sequence[Record], run: Variant, split: str) -> list[int]:
+    """At which lengths a run was measured."""
+    own = (record for record in records if Variant.of(record) == run)
+    return sorted({record["length"] for record in own if record["split"] == split})
 
 
 def policy_timeline(timeline: Timeline, event: str, path: Path) -> None:
