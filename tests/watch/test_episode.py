@@ -10,7 +10,7 @@ from errands.language.splits import subtasks
 from errands.seeds import TEST_SEEDS
 from errands.watch import episode as episodes
 from errands.watch.episode import Episode, Replay
-from errands.watch.protocol import LONGEST_LIST, LONGEST_TEXT, MOST_DROPS, Begin, Refused
+from errands.watch.protocol import LONGEST_LIST, LONGEST_TEXT, MOST_DROPS, Begin, Frame, Refused
 from errands.worlds.gym import instruction_worlds, render
 from twins.accounts import Faulty
 from twins.pages import CAST
@@ -31,6 +31,12 @@ def finish(watched: Episode) -> Episode:
     while watched.advance():
         pass
     return watched
+
+
+def next_frame(watched: Episode) -> Frame:
+    """Take one step; the frame says whether another one can follow."""
+    advanced = watched.advance()
+    return watched.frame(going=advanced and not watched.over)
 
 
 def free_cell(watched: Episode, *, nearest: bool = False) -> tuple[int, int]:
@@ -59,7 +65,7 @@ def test_frames_tell_the_state(world: str) -> None:
     watched = episode(world)
     begun = watched.begun()
     assert begun.items[0].words == LISTS[world].split(",")[0].replace("the ", "")
-    frame = watched.next_frame()
+    frame = next_frame(watched)
     state = watched._worlds.privileged[0]
     assert [int(tile, 36) for tile in frame.tiles] == state["tiles"].ravel().tolist()
     assert (frame.row, frame.column) == (state["row"], state["column"])
@@ -73,7 +79,7 @@ def test_frames_tell_the_state(world: str) -> None:
 def test_instructions_and_subtasks_say_whether_they_are_trained() -> None:
     watched = episode(agent="dynamic", list="pick up pig, visit cow")
     assert [item.seen for item in watched.begun().items] == [False, True]
-    frame = watched.next_frame()
+    frame = next_frame(watched)
     trained = {str(subtask) for subtask in subtasks("grid", "independent", "train")}
     assert frame.subtask_seen == (frame.subtask in trained)
     finish(watched)
@@ -85,7 +91,7 @@ def test_a_trained_agent_tells_what_it_thinks() -> None:
     assert watched.begun().traced
     assert not episode().begun().traced
     assert watched.frame(going=False).thought is None  # it has not thought yet
-    frame = watched.next_frame()
+    frame = next_frame(watched)
     assert frame.thought is not None
     assert len(frame.thought.pointer) == 3
     assert sum(frame.thought.pointer) == pytest.approx(1, abs=1e-3)
@@ -105,8 +111,8 @@ def test_a_dropped_event_interrupts_the_agent_and_the_link_repeats_it(world: str
     assert dropped.step == 1
     frame = watched.frame(going=False)
     assert frame.event > 0
-    assert frame.tiles != episode(world, agent="dynamic").next_frame().tiles
-    assert watched.next_frame().subtask == f"transform {name}"
+    assert frame.tiles != next_frame(episode(world, agent="dynamic")).tiles
+    assert next_frame(watched).subtask == f"transform {name}"
     finish(watched)
 
     link = f"1:{row}:{column}:{name}"
@@ -124,7 +130,7 @@ def test_the_shipped_agent_leaves_its_subtask_for_a_dropped_enemy_and_returns_to
         watched = Episode(Begin("grid", "dynamic", list=LISTS["grid"], seed=seed), shipped)
         watched.advance()
         watched.drop(*free_cell(watched, nearest=True), "enemy")
-        hunt, after = watched.next_frame(), watched.next_frame()
+        hunt, after = next_frame(watched), next_frame(watched)
         assert after.thought is not None
         caught = hunt.subtask == "transform enemy" and hunt.reward == pytest.approx(0.9)
         returned += caught and "pig" in after.subtask and np.argmax(after.thought.pointer) == 0

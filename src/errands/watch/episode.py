@@ -154,11 +154,6 @@ class Episode:
         self._take(action)
         return True
 
-    def next_frame(self) -> Frame:
-        """Take one step; the frame says whether another one can follow."""
-        advanced = self.advance()
-        return self.frame(going=advanced and not self.over)
-
     def act(self, name: str) -> None:
         """A person's step."""
         if not self.by_person:
