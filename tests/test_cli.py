@@ -12,6 +12,7 @@ import errands
 from errands import cli
 from errands.agents.registry import AGENTS
 from errands.cli import main
+from errands.commands import parsing
 from twins.terminal import started
 
 TELLS_WHEN_AT_WORK = """
@@ -121,7 +122,7 @@ def test_wrong_command_lines_get_one_line(
 )
 def test_boxes_of_the_parser_become_a_line(box: str) -> None:
     """With frames, with colours, and as it looks where there are neither."""
-    assert cli._one_line(box) == "no such value"
+    assert parsing._one_line(box) == "no such value"
 
 
 def test_wrong_word_is_named_in_one_line_without_traceback() -> None:

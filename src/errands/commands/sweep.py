@@ -96,8 +96,8 @@ class Sweep:
             return 0
         from rich.console import Console
 
+        from errands.sweep.live_table import show_sweep, table
         from errands.sweep.local import LocalSweep
-        from errands.sweep.screen import show_sweep, table
 
         if self.out.exists() and not self.out.is_dir():
             raise Problem(f"--out {self.out} is a file; name a folder")

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from errands.agents.registry import AGENTS, order_of_results
 from errands.evaluation import published
+from errands.evaluation.estimates import estimate
 from errands.evaluation.figures import save
 from errands.evaluation.list_tables import Variant, variants
 from errands.evaluation.seed_tables import scores
-from errands.evaluation.seeds import estimate
 from errands.evaluation.tables import Record
 from errands.evaluation.timeline import Timeline
 

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from errands.agents.registry import FAVOURITE
 from errands.evaluation import published
 from errands.evaluation.document import Table
-from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
-from errands.evaluation.seeds import (
+from errands.evaluation.estimates import (
     Estimate,
     better_half,
     estimate,
     interquartile_mean,
     probability_of_improvement,
 )
+from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import NOTHING, Record, place_of_world
 
 FEWEST = 2  # seeds that make a row

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from errands.evaluation import seeds
-from errands.evaluation.seeds import (
+from errands.evaluation import estimates
+from errands.evaluation.estimates import (
     Estimate,
     better_half,
     estimate,
@@ -47,7 +47,7 @@ def test_runs_that_agree_have_an_interval_without_width() -> None:
 
 def test_the_interval_is_that_of_all_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three runs have 27 equally likely resamples: their quantiles are known."""
-    monkeypatch.setattr(seeds, "RESAMPLES", 200_000)
+    monkeypatch.setattr(estimates, "RESAMPLES", 200_000)
     runs = [0.0, 1.0, 5.0]
     every = [np.mean(drawn) for drawn in product(runs, repeat=3)]
     low, high = np.quantile(every, (0.025, 0.975), method="inverted_cdf")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from errands.sweep import screen
+from errands.sweep import live_table
 from errands.sweep.plan import make_plan
 from errands.sweep.work import Progress
 from errands.sweep.worker import Job
@@ -26,7 +26,7 @@ def test_every_run_has_a_row_and_those_at_work_come_first(tmp_path: Path) -> Non
         '{"frames": 25, "total_frames": 100, "seconds": 1200, "validation": {"success": 0.5}}\n'
     )
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(screen.table(jobs, tmp_path, 2))
+    console.print(live_table.table(jobs, tmp_path, 2))
     said = console.export_text()
     rows = [line for line in said.splitlines() if "seed-0" in line]
     first = [cell.strip() for cell in rows[0].strip("│").split("│")]
@@ -40,7 +40,7 @@ def test_every_run_has_a_row_and_those_at_work_come_first(tmp_path: Path) -> Non
 def test_time_left() -> None:
     jobs = jobs_of({"seed": "0..3"}, {"stage": "skill"}, {"agent": "flat", "hours": 0.1})
     none = dict.fromkeys(jobs)
-    assert screen.seconds_left(jobs, none, 2) is None
+    assert live_table.seconds_left(jobs, none, 2) is None
     jobs["grid-dynamic-seed-0"].situation = "done"
     found: dict[str, Progress | None] = {
         **none,
@@ -50,21 +50,21 @@ def test_time_left() -> None:
     }
     each = 600 + 2 * (1000 + 1200 + 360) / 3 + 60  # and a skill, of which nothing is known yet
     usual = (1000 + 1200 + 360) / 3
-    assert screen.seconds_left(jobs, found, 2) == pytest.approx((each + usual) / 2)
-    assert screen.seconds_left(jobs, found, 100) == pytest.approx(usual)
+    assert live_table.seconds_left(jobs, found, 2) == pytest.approx((each + usual) / 2)
+    assert live_table.seconds_left(jobs, found, 100) == pytest.approx(usual)
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(40, "40 s"), (59.4, "59 s"), (720, "12 min"), (7500, "2 h 05 min")]
 )
 def test_durations(seconds: float, said: str) -> None:
-    assert screen.duration(seconds) == said
+    assert live_table.duration(seconds) == said
 
 
 def test_without_a_terminal_there_is_a_line_for_each_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen, "SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(live_table, "SECONDS_BETWEEN_LOOKS", 0.0)
     jobs = jobs_of({})
     job = jobs["grid-dynamic-seed-0"]
     changes = iter(["training", "training", "done"])
@@ -74,6 +74,6 @@ def test_without_a_terminal_there_is_a_line_for_each_change(
         return job.situation != "done"
 
     console = Console(width=120, record=True, file=io.StringIO())
-    screen.show_sweep(jobs, tmp_path, poll, console, 1)
+    live_table.show_sweep(jobs, tmp_path, poll, console, 1)
     said = [line[10:] for line in console.export_text().splitlines()]
     assert said == ["grid-dynamic-seed-0: training", "grid-dynamic-seed-0: done"]
