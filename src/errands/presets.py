@@ -240,9 +240,10 @@ META_OVERRIDES = (
     ),
     # The skill's eyes have looked already, and remember where everything is.
     Override({"preset": OURS, "kind": "block", "flat": False}, {"network.maps": MapNetwork()}),
-    # With so large a penalty as the grid's, an agent never learns to leave a subtask for a box.
+    # The grid's penalty keeps an agent from leaving a subtask for a box; with a quarter of this one
+    # it depends on the seed whether the gate stays open so often that the pointer drifts.
     # Lists of 20 begin with many more objects than lists of 4, and leave ice behind.
-    Override({"preset": OURS, "kind": "block"}, {"stages.*.update_penalty": 5e-3, "crowd": 0.6}),
+    Override({"preset": OURS, "kind": "block"}, {"stages.*.update_penalty": 2e-2, "crowd": 0.6}),
     # A list of 4 takes 57 steps, twice the grid's, and pays at its end. Batches contain whole
     # lists: otherwise the cost of leaving an instruction early falls into a later batch.
     Override(
