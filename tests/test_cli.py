@@ -134,6 +134,7 @@ def test_wrong_word_is_named_in_one_line_without_traceback() -> None:
     )
 
 
+@pytest.mark.slow
 def test_interruption_is_quiet_and_leaves_no_file(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     arguments = ["evaluate", "instructions", "--episodes", "9999999", "--json", str(result)]

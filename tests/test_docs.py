@@ -270,6 +270,7 @@ def test_every_environment_is_named() -> None:
     assert all(f"`{name}`" in text for name in environments())
 
 
+@pytest.mark.slow
 def test_every_curve_is_explained() -> None:
     text = (DOCS / "training.md").read_text()
     told: set[str] = set()

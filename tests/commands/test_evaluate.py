@@ -141,6 +141,7 @@ def test_a_run_of_ones_own(agent: str, tmp_path: Path, capsys: pytest.CaptureFix
     assert record["caught"] == (share if share is None else pytest.approx(share, abs=1e-5))
 
 
+@pytest.mark.slow
 def test_soft_updates_are_asked_for_or_what_an_agent_learned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,6 +238,7 @@ def test_decisions_are_explained(
     assert not set("\u2503\u2502") & set(said.split("Why ")[1])  # plain columns
 
 
+@pytest.mark.slow
 def test_explanations_of_several_lengths_are_told_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,6 +91,7 @@ def test_lists_the_commands_of_every_run(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
+@pytest.mark.slow
 def test_a_sweep_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     usual = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     folder = tmp_path / "sweep"

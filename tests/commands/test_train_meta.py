@@ -41,6 +41,7 @@ def save_skill(folder: Path, **changes: Any) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 def test_trains_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert TrainMeta(tmp_path / "run", agent=AgentName("flat"), longer=1.5).execute() == 0
     assert f"done: {9 * ITERATION:,} frames" in " ".join(capsys.readouterr().err.split())
@@ -48,6 +49,7 @@ def test_trains_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         TrainMeta(tmp_path / "other", longer=0).execute()
 
 
+@pytest.mark.slow
 def test_trains_with_the_skill_of_a_folder_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], small_and_quick: list[tuple[Any, ...]]
 ) -> None:

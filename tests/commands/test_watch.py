@@ -25,6 +25,7 @@ from twins.terminal import started
 from twins.untrained import save_untrained
 
 
+@pytest.mark.slow
 def test_it_serves_until_it_is_interrupted() -> None:
     command = [sys.executable, "-m", "errands.cli", "watch", "--port", "0"]
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
@@ -104,6 +105,7 @@ def test_a_folder_without_a_run_is_refused(
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_pages_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "watch.json"
     options = ["--clients", "3", "--seconds", "1", "--json", str(path)]

@@ -77,6 +77,7 @@ def test_records_come_one_a_file_or_in_lists(tmp_path: Path) -> None:
     assert [record["k"] for record in read_records(tmp_path)] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_report_shows_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without results and agents only claims and errata are left; then everything appears."""
     monkeypatch.setattr(agents, "PRETRAINED", tmp_path / "nowhere")

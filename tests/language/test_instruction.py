@@ -348,6 +348,7 @@ ODD_TEXT = st.one_of(
 
 
 # Twenty texts to an example, 10,000 in all: drawing an example costs more than reading a text.
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(ODD_TEXT, min_size=20, max_size=20))
 def test_any_text_is_read_or_refused(texts: list[str]) -> None:

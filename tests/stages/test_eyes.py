@@ -21,6 +21,7 @@ SMALL = replace(
 )
 
 
+@pytest.mark.slow
 def test_eyes_learn_and_are_kept(tmp_path: Path) -> None:
     trainer = EyesTrainer(SMALL)
     reports = []
@@ -37,6 +38,7 @@ def test_eyes_learn_and_are_kept(tmp_path: Path) -> None:
         assert torch.equal(kept.state_dict()[name], value)
 
 
+@pytest.mark.slow
 def test_a_run_resumes_exactly(tmp_path: Path) -> None:
     straight = EyesTrainer(SMALL)
     for _ in range(3):

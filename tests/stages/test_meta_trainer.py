@@ -346,6 +346,7 @@ def run(training: MetaTraining, folder: Path) -> MetaTrainer:
     )
 
 
+@pytest.mark.slow
 def test_the_block_worlds_debug_preset_runs_end_to_end(block_skill: str, tmp_path: Path) -> None:
     """Only shorter and smaller: three stages, a validation, and an agent that acts."""
     training = tiny_meta("block", "dynamic", block_skill, validate_every=10**9)

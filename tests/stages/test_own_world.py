@@ -31,6 +31,7 @@ def test_a_skill_with_a_map_needs_eyes_that_know_its_world(tmp_path: Path) -> No
     assert torch.equal(trainer.skill.eyes.recogniser.name.weight, eyes.average.name.weight)
 
 
+@pytest.mark.slow
 def test_a_skill_and_a_meta_controller_learn_in_a_users_own_world(tmp_path: Path) -> None:
     trainer = SkillTrainer(skill_training("grid", "independent", "debug"), spec=CELLAR)
     assert "analogy" in iterate(trainer).losses

@@ -98,6 +98,7 @@ def test_worlds_are_advised_by_the_teacher_of_their_subtask(training: SkillTrain
         assert np.allclose(advice[i], alone.numpy(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_run_with_teachers_goes_on(training: SkillTraining, tmp_path: Path) -> None:
     """Stopped once among the teachers and once after them."""
     whole = SkillTrainer(training)

@@ -147,6 +147,7 @@ def test_stopping_saves_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert first == 0 < second < sweeping.FRAMES
 
 
+@pytest.mark.slow
 def test_hours_end_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The small program counts a minute a frame."""
     monkeypatch.setenv("SECONDS_A_FRAME", "0.3")
