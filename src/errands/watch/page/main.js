@@ -1,5 +1,6 @@
 // The page: what is chosen becomes an episode, and an episode becomes a link.
 
+import { fromLink, offerAgents, offerFilms, offerWorlds, remark, setFilming, showLink } from "./choices.js";
 import { Editor } from "./editor.js";
 import { Lane } from "./lane.js";
 import { Mind } from "./mind.js";
@@ -22,7 +23,7 @@ const lanes = ["lane-0", "lane-1"].map((id) => new Lane(byId(id), (cell) => drop
 const person = new Person((action) => act(action));
 const editor = new Editor(
   (question) => talk.send("check", { world: form().world, ...question }),
-  (items) => remark(items),
+  (items) => remark(hello?.worlds[form().world], [form().agent, form().rival], items),
 );
 
 let hello = null;
@@ -52,9 +53,12 @@ talk.addEventListener("hello", ({ detail }) => {
   hello = detail;
   byId("version").textContent = `errands ${hello.version}`;
   if (first) {
-    offerWorlds();
-    offerFilms();
-    wanted = fromLink();
+    offerWorlds(hello.worlds, changeWorld);
+    offerFilms(hello.formats, (format) => {
+      setFilming(true);
+      talk.send("save", { format, rate: rate() });
+    });
+    wanted = fromLink(hello.worlds);
   }
   setSpeed();
   beginning = 0;
@@ -69,7 +73,7 @@ talk.addEventListener("begun", ({ detail }) => {
   if (detail.lane === 0) beginMain(detail, world, agent);
   lanes[detail.lane].begin(detail, world, agent);
   if (detail.lane < recording.lanes - 1) return;
-  showLink();
+  showLink(chosen);
   if (playsNext && !isWaiting()) talk.send("play");
 });
 
@@ -101,7 +105,7 @@ talk.addEventListener("frame", ({ detail }) => {
   recording.add(detail);
   if (detail.lane === myLane() && detail.step > (before?.step ?? 0) && detail.step > chosen.keys.length) {
     chosen.keys += detail.code.toString(36);
-    showLink();
+    showLink(chosen);
   }
   if (detail.lane === 0) {
     timeline.add(detail);
@@ -117,7 +121,7 @@ talk.addEventListener("frame", ({ detail }) => {
 talk.addEventListener("dropped", ({ detail }) => {
   const { step, row, column, object } = detail;
   chosen.drops += `${chosen.drops ? "," : ""}${step}:${row}:${column}:${object}`;
-  showLink();
+  showLink(chosen);
   announce(`${object} dropped`);
 });
 
@@ -165,44 +169,6 @@ function agentNamed(world, name) {
   return hello.worlds[world].agents.find((agent) => agent.name === name);
 }
 
-/** What a link asks for; a newcomer, who has none, gets a story. */
-function fromLink() {
-  const link = new URLSearchParams(location.search);
-  const unknown = [];
-  const known = (name, choices, otherwise) => {
-    if (!link.has(name) || choices.includes(link.get(name))) return link.get(name) ?? otherwise;
-    unknown.push(`there is no ${name === "rival" ? "agent" : name} '${link.get(name).slice(0, 40)}' here`);
-    return otherwise;
-  };
-  const world = known("world", Object.keys(hello.worlds), Object.keys(hello.worlds)[0]);
-  const { agents, example, seed, story } = hello.worlds[world];
-  if (story && ![...link.keys()].some((name) => name !== "world")) {
-    const { agent, rival, list } = story;
-    if (unknown.length) notice(unknown.join(", and "));
-    return { world, agent, rival, list, seed: story.seed, drops: "", keys: "" };
-  }
-  const names = agents.map(({ name }) => name);
-  const agent = known("agent", names, names[0]);
-  const rival = known("rival", names, "");
-  if (unknown.length) notice(unknown.join(", and "));
-  const given = link.has("list");
-  return {
-    world,
-    agent,
-    rival: rival === agent ? "" : rival,
-    list: given ? link.get("list") : example,
-    seed: Number.parseInt(link.get("seed") ?? (given ? 0 : seed), 10) || 0,
-    drops: link.get("drops") ?? "",
-    keys: link.get("keys") ?? "",
-  };
-}
-
-function showLink() {
-  const link = new URL(location.href);
-  link.search = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value !== ""));
-  history.replaceState(null, "", link);
-}
-
 /** What the form shows. */
 function form() {
   return {
@@ -237,16 +203,6 @@ function begin(recipe, { plays = false, keepsText = false } = {}) {
   talk.send("begin", wanted);
 }
 
-function offerWorlds() {
-  byId("worlds").replaceChildren(...Object.keys(hello.worlds).map((name) => {
-    const label = document.createElement("label");
-    const input = Object.assign(document.createElement("input"), { type: "radio", name: "world", value: name });
-    input.addEventListener("change", () => changeWorld(name));
-    label.append(input, { grid: "Grid", block: "Block world" }[name] ?? name);
-    return label;
-  }));
-}
-
 /** The same agents where they are there, and what was typed; an example in place of an example. */
 function changeWorld(name) {
   const { agents, example, seed } = hello.worlds[name];
@@ -257,31 +213,6 @@ function changeWorld(name) {
   run(editor.edited ? changes : { ...changes, list: example, seed });
 }
 
-function offerAgents(agents, agent, rival) {
-  const groups = { trained: "Trained", planner: "Planners", person: "You" };
-  const offered = (current, without) => Object.entries(groups).map(([sort, label]) => {
-    const group = Object.assign(document.createElement("optgroup"), { label });
-    group.append(...agents.filter((one) => one.sort === sort && one.name !== without)
-      .map(({ name, title }) => new Option(title, name, false, name === current)));
-    return group;
-  }).filter((group) => group.children.length);
-  byId("agent").replaceChildren(...offered(agent, null));
-  byId("rival").replaceChildren(new Option("no other agent", "", false, rival === ""), ...offered(rival, agent));
-  byId("agent-note").textContent = agents.find(({ name }) => name === agent).note;
-  byId("rival-note").textContent = agents.find(({ name }) => name === rival)?.note ?? "";
-}
-
-/** What an agent that is chosen cannot be expected to do with a list. */
-function remark(items) {
-  const { world, agent, rival } = form();
-  const untrained = (hello?.worlds[world].untrained_verbs ?? []).filter((verb) =>
-    items.some(({ words }) => words.startsWith(`${verb} `)));
-  const trained = [agent, rival].filter(Boolean).map((name) => agentNamed(world, name)).filter((one) => one?.sort === "trained");
-  if (!untrained.length || !trained.length) return "";
-  const names = trained.map(({ title }) => title).join(" and ");
-  return `${names} never learned “${untrained.join("” and “")}”, so expect this to fail; planners can do it.`;
-}
-
 function offerObjects({ objects, event }) {
   const select = byId("drop-object");
   if (select.dataset.objects !== objects.join()) {
@@ -289,25 +220,6 @@ function offerObjects({ objects, event }) {
     select.replaceChildren(...objects.map((name) => new Option(name, name, false, name === event)));
   }
   for (const lane of lanes) lane.stage.object = select.value;
-}
-
-function offerFilms() {
-  const button = (words, use) => {
-    const made = Object.assign(document.createElement("button"), { type: "button", textContent: words });
-    made.addEventListener("click", use);
-    return made;
-  };
-  byId("formats").replaceChildren(
-    button("Copy link", copyLink),
-    ...hello.formats.map((format) => {
-      const made = button(`Save ${format.toUpperCase()}`, () => {
-        setFilming(true);
-        talk.send("save", { format, rate: rate() });
-      });
-      made.dataset.format = format;
-      return made;
-    }),
-  );
 }
 
 // Playing
@@ -428,20 +340,6 @@ function drop(cell) {
 
 function announce(words) {
   byId("announce").textContent = words;
-}
-
-function setFilming(filming) {
-  for (const button of byId("formats").querySelectorAll("[data-format]")) button.disabled = filming;
-  byId("keep-note").textContent = filming ? "Making the film." : byId("keep-note").textContent.replace(/^Making.*/, "");
-}
-
-async function copyLink() {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    byId("keep-note").textContent = "Copied: this link shows the same episode.";
-  } catch {
-    byId("keep-note").textContent = location.href; // not allowed to copy: the person can
-  }
 }
 
 // Hands
