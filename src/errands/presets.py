@@ -267,13 +267,9 @@ META_OVERRIDES = (
     Override(
         {"preset": "paper", "kind": "block"},
         {
-            "stages": (
-                MetaStage(
-                    15_000 * META_FRAMES, 2.5e-4, 2.5e-4, 0.015, forgiving=True, curriculum=True
-                ),
-                MetaStage(5_000 * META_FRAMES, 1e-4, 1e-4),
-                MetaStage(5_000 * META_FRAMES, 1e-4, 1e-4, soft=False),
-            ),
+            "stages.0.frames": 15_000 * META_FRAMES,
+            "stages.1.frames": 5_000 * META_FRAMES,
+            "stages.2.frames": 5_000 * META_FRAMES,
             "stages.*.update_penalty": 1e-3,
             "validate_every": 250_000,
         },
