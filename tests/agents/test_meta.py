@@ -42,11 +42,6 @@ from twins.meta import (
 COUNT = len(LENGTHS)
 
 
-@pytest.fixture(params=FORMS.values(), ids=FORMS.keys())
-def meta(request: pytest.FixtureRequest) -> MetaController:
-    return randomised(request.param)
-
-
 @pytest.mark.parametrize("soft", [True, False])
 def test_a_step_that_begins_ignores_the_state(meta: MetaController, soft: bool) -> None:
     """World 1 begins in the middle of a batch; the others go on."""

@@ -40,12 +40,6 @@ from twins.updater import SlowMeta
 
 COUNT = len(LENGTHS)
 
-
-@pytest.fixture(params=FORMS.values(), ids=FORMS.keys())
-def meta(request: pytest.FixtureRequest) -> MetaController:
-    return randomised(request.param)
-
-
 # What is in sight is a number of single precision, whatever the network's is.
 approx = partial(pytest.approx, rel=1e-5, abs=1e-7)
 
