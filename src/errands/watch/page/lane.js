@@ -25,6 +25,7 @@ export class Lane {
     this.#length = items.length;
     this.#title.textContent = agent.title;
     this.#list.begin(items);
+    for (const name of ["outcome", "why"]) this.#root.querySelector(`.${name}`).hidden = true; // the last episode's
     this.#markInput(world.first_person, agent.sort);
     this.stage.show(name, world);
   }
