@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -111,27 +111,25 @@ class Mechanics:
     plan: Kernel
     tables: Callable[[WorldSpec], Tables] = no_tables  # what `observe` needs besides the world
     teacher: Callable[["Worlds"], planner.Teacher] = planner.ExactTeacher  # of skills
-    few: int = 0  # up to this many worlds use one core: waking the others takes longer
+    few: int = 4  # up to this many worlds use one core: waking the others takes longer
 
-    @cached_property
-    def begin_all(self) -> Kernel:
-        return specialised(begin_all, parallel=True, observe=self.observe)
+    def begin_all(self, worlds: int) -> Kernel:
+        return self._compiled(begin_all, worlds, observe=self.observe)
 
     def step_all(self, worlds: int) -> Kernel:
-        return self._step_few if worlds <= self.few else self._step_many
+        return self._compiled(step_all, worlds, act=self.act, observe=self.observe)
 
-    @cached_property
-    def _step_few(self) -> Kernel:
-        return specialised(step_all, act=self.act, observe=self.observe)
+    def plan_subtasks(self, worlds: int) -> Kernel:
+        return self._compiled(planner.plan_subtasks, worlds, plan=self.plan)
 
-    @cached_property
-    def _step_many(self) -> Kernel:
-        return specialised(step_all, parallel=True, act=self.act, observe=self.observe)
+    def plan_lists(self, worlds: int) -> Kernel:
+        return self._compiled(planner.plan_lists, worlds, plan=self.plan)
 
-    @cached_property
-    def plan_subtasks(self) -> Kernel:
-        return specialised(planner.plan_subtasks, parallel=True, plan=self.plan)
+    def _compiled(self, function: Kernel, worlds: int, **parts: Kernel) -> Kernel:
+        """For a batch of this size. A small one uses no threads, so its process can be forked."""
+        return _compile(function, parallel=worlds > self.few, **parts)
 
-    @cached_property
-    def plan_lists(self) -> Kernel:
-        return specialised(planner.plan_lists, parallel=True, plan=self.plan)
+
+@cache
+def _compile(function: Kernel, *, parallel: bool, **parts: Kernel) -> Kernel:
+    return specialised(function, parallel=parallel, **parts)

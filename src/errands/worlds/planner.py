@@ -124,7 +124,7 @@ class Planner:
     def subtasks(self, worlds: Records, subtasks: NDArray[np.int16]) -> Plan:
         """The teacher of each world's subtask (worlds, 3)."""
         plan = self._blank(worlds.size)
-        plan_all = KINDS[self._kind].mechanics.plan_subtasks
+        plan_all = KINDS[self._kind].mechanics.plan_subtasks(worlds.size)
         plan_all(worlds, subtasks, self._water_cost, self._rules, *plan)
         return plan
 
@@ -134,7 +134,7 @@ class Planner:
             raise ValueError(f"no planner '{policy}'; there are {', '.join(PLANNERS)}")
         close = self._close if policy == NEAR_OPTIMAL else 0
         plan = self._blank(worlds.size)
-        plan_all = KINDS[self._kind].mechanics.plan_lists
+        plan_all = KINDS[self._kind].mechanics.plan_lists(worlds.size)
         plan_all(worlds, goals, close, self._water_cost, self._rules, *plan)
         return plan
 

@@ -27,7 +27,8 @@ from errands.worlds.step import CUT_OFF, DONE
 from errands.worlds.tasks import TaskSource
 
 _CHANGING = ("_goals", "rewards", "status", "images", "tokens", "mask", "_returns")
-_REBUILT = ("_paid", "_step_all")  # views and machine code, which a copy makes for itself
+# Views and machine code, which a copy makes for itself.
+_REBUILT = ("_paid", "_begin_all", "_step_all")
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Worlds:
             return
         self.rewards[chosen] = 0.0
         self.status[chosen] = 0
-        self.kind.mechanics.begin_all(chosen, *self._arrays)
+        self._begin_all(chosen, *self._arrays)
 
     def step(self, actions: NDArray[np.int64], *, renew: bool = False) -> None:
         """Act in every world; writes `rewards`, `status` and `images`.
@@ -164,6 +165,11 @@ class Worlds:
     def _paid(self) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
         """Where one step writes: the worlds' own rewards and status, as (1, worlds)."""
         return self.rewards[None], self.status[None]
+
+    @cached_property
+    def _begin_all(self) -> Callable[..., None]:
+        begin_all = self.kind.mechanics.begin_all(self.count)
+        return bound_to(begin_all, np.zeros(self.count, np.int64), *self._arrays)
 
     @cached_property
     def _step_all(self) -> Callable[..., bool]:
