@@ -44,3 +44,9 @@ def test_shipped_art_is_read_and_is_the_callers_to_change(name: str) -> None:
     for picture in first.values():
         picture[:] = 0
     assert all(picture.any() for picture in load_art(name).values())
+
+
+@pytest.mark.parametrize("name", ["watercolour", "", "../art/grid", "grid.txt"])
+def test_unknown_art_is_refused_with_what_there_is(name: str) -> None:
+    with pytest.raises(ValueError, match=f"there is no art '{name}'; there are block, grid"):
+        load_art(name)

@@ -242,6 +242,42 @@ def test_seeds_below_zero_are_refused() -> None:
 
 
 @EVERY_ID
+def test_no_step_follows_close(name: str) -> None:
+    single, batch = make(name).unwrapped, make_vec(name, 2)
+    for env, action in ((single, 0), (batch, np.zeros(2, np.int64))):
+        env.reset(seed=0)
+        env.step(action)
+        env.close()
+        with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="after close"):
+            env.step(action)
+
+
+def test_one_world_without_wrappers_needs_a_reset_first() -> None:
+    env = make(IDS[0]).unwrapped
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+
+
+@pytest.mark.parametrize("wrong", [2.7, "1", float("nan"), True, None, np.float64(1.0)])
+def test_actions_are_whole_numbers(wrong: Any) -> None:
+    single, batch = make(IDS[0]).unwrapped, make_vec(IDS[0], 2)
+    single.reset(seed=0)
+    batch.reset(seed=0)
+    with pytest.raises(TypeError, match="actions are whole numbers, not"):
+        single.step(wrong)
+    with pytest.raises(TypeError, match="actions are whole numbers, not"):
+        batch.step([wrong, wrong])
+
+
+@pytest.mark.parametrize("wrong", [2.7, "12", [0, 2.7], [0, "1"], [True, 0], np.array([0.0, 1.0])])
+def test_seeds_are_whole_numbers(wrong: Any) -> None:
+    batch = make_vec(IDS[0], 2)
+    with pytest.raises(TypeError, match="a seed is a whole number, not"):
+        batch.reset(seed=wrong)
+    batch.reset(seed=np.array([3, 4]))
+
+
+@EVERY_ID
 def test_a_step_needs_a_reset_before_it(name: str) -> None:
     for env, action in ((gymnasium.make(name), 0), (make_vec(name), np.zeros(3, np.int64))):
         with pytest.raises(gymnasium.error.ResetNeeded):

@@ -150,6 +150,7 @@ def test_a_users_spec_is_compiled() -> None:
         ({"skill": Setting((), objects=(0.0, 0.1), sizes=(5, 11))}, r"map sizes \(5, 11\)"),
         ({"fewest_for_all": 0}, "fewest_for_all is 0, not at least 1"),
         ({"kind": "maze"}, "kind is 'maze', not grid or block"),
+        ({"art": "watercolour"}, "there is no art 'watercolour'; there are block, grid"),
         ({"skill": Setting((), objects=(-0.1, 0.1))}, r"skill\.objects is \(-0\.1, 0\.1\)"),
         ({"lists": Setting((), objects=(0.2, 0.1))}, r"lists\.objects is \(0\.2, 0\.1\)"),
         ({"lists": Setting((), objects=(0.0, math.nan))}, r"lists\.objects is \(0\.0, nan\)"),

@@ -373,3 +373,25 @@ def test_a_wrong_action_changes_nothing(spec: WorldSpec, wrong: int) -> None:
     with pytest.raises(ValueError, match="must be within"):
         worlds.follow(np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, wrong]]))
     assert_same([before], [worlds.snapshot()])
+
+
+def test_a_step_needs_an_episode() -> None:
+    worlds = build(GRID, "lists", 2)
+    with pytest.raises(ValueError, match="call reset"):
+        worlds.step(np.zeros(2, np.int64))
+    worlds.reset(np.array([True, False]))
+    with pytest.raises(ValueError, match="call reset"):
+        worlds.follow(np.zeros((3, 2), np.int64))
+    worlds.reset()
+    worlds.step(np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize("wrong", [[0.0, 1.0], ["0", "1"], [True, False], [None, 0]])
+def test_actions_and_seeds_are_whole_numbers(wrong: Any) -> None:
+    worlds = build(GRID, "lists", 2)
+    worlds.reset()
+    with pytest.raises(TypeError, match="actions are whole numbers"):
+        worlds.step(wrong)
+    if None not in wrong:
+        with pytest.raises(TypeError, match="a seed is a whole number"):
+            worlds.seed(wrong)

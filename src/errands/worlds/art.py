@@ -13,6 +13,14 @@ _COLOUR = re.compile(r"(\S) ([0-9a-fA-F]{6})")
 _HEADER = re.compile(r"picture (\S+)")
 
 
+def check_art(name: str) -> None:
+    """Refuse a name that is not of shipped pixel art; the ValueError says which there are."""
+    folder = files("errands.worlds").joinpath("art")
+    shipped = sorted(file.name.removesuffix(".txt") for file in folder.iterdir())
+    if name not in shipped:
+        raise ValueError(f"there is no art '{name}'; there are {', '.join(shipped)}")
+
+
 def load_art(name: str) -> dict[str, NDArray[np.uint8]]:
     """Read the shipped file `art/<name>.txt`: picture name to (16, 16, 4) RGBA, in file order."""
     return {picture: pixels.copy() for picture, pixels in _shipped(name).items()}
@@ -20,6 +28,7 @@ def load_art(name: str) -> dict[str, NDArray[np.uint8]]:
 
 @cache
 def _shipped(name: str) -> dict[str, NDArray[np.uint8]]:
+    check_art(name)
     path = files("errands.worlds").joinpath("art", f"{name}.txt")
     return parse_art(path.read_text(encoding="utf-8"), f"{name}.txt")
 

@@ -21,7 +21,7 @@ from errands.worlds.art import load_art
 from errands.worlds.draw import ansi, side_by_side, top_down
 from errands.worlds.spec import WORLDS, Setting, WorldSpec
 from errands.worlds.tasks import given_list, list_lengths, list_tasks, skill_tasks
-from errands.worlds.vector import EpisodeStatistics, Worlds
+from errands.worlds.vector import EpisodeStatistics, Worlds, check_seeds
 
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
@@ -147,6 +147,7 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         self._worlds = worlds
         self._skill = skill
         self._seeded = False
+        self._closed = False
         self.render_mode = checked_render_mode(render_mode)
         self.observation_space = cast(
             gymnasium.Space[Observation], observation_space(worlds, skill=skill)
@@ -164,8 +165,12 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, Info]:
+        if self._closed:
+            raise gymnasium.error.ClosedEnvironmentError("step() after close(): make another one")
+        if not self._seeded:
+            raise gymnasium.error.ResetNeeded("call reset() before the first step()")
         worlds = self._worlds
-        worlds.step(np.array([action], np.int64))
+        worlds.step(np.array([action]))
         done, cut_off = bool(worlds.done[0]), bool(worlds.cut_off[0])
         info = end_of_episode(worlds.finished(), 0) if done or cut_off else {}
         return self._observation(), float(worlds.rewards[0]), done, cut_off, info
@@ -174,6 +179,9 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         if self.render_mode is None:
             return None
         return render(self._worlds, 0, self.render_mode)
+
+    def close(self) -> None:
+        self._closed = True
 
     def privileged_worlds(self) -> Worlds:
         """The true state, for planners and teachers only."""
@@ -211,7 +219,8 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
             mask = None
             self._worlds.seed(int(self.np_random.integers(2**62)))
         if seed is not None:
-            given = [seed] if isinstance(seed, int | np.integer) else seed
+            given = seed if isinstance(seed, Sequence | np.ndarray) else [seed]
+            check_seeds(given)
             for each in given:
                 if each is not None and each < 0:
                     raise gymnasium.error.Error(f"a seed must be at least 0, not {each}")
@@ -223,6 +232,8 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
     def step(
         self, actions: NDArray[np.int64]
     ) -> tuple[Observation, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], Info]:
+        if self.closed:
+            raise gymnasium.error.ClosedEnvironmentError("step() after close(): make another one")
         if not self._begun:
             raise gymnasium.error.ResetNeeded("call reset() before the first step()")
         worlds = self._worlds

@@ -19,6 +19,7 @@ from errands.language.vocabulary import (
     VERBS,
     Vocabulary,
 )
+from errands.worlds.art import check_art
 from errands.worlds.kinds import KINDS
 from errands.worlds.record import Records, new_records
 
@@ -104,6 +105,7 @@ class WorldSpec:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind is '{self.kind}', not {' or '.join(KINDS)}")
+        check_art(self.art_name)
         known = set(self.vocabulary.objects)
         if len(known) > MOST_OBJECTS:
             raise ValueError(

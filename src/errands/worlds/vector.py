@@ -107,6 +107,7 @@ class Worlds:
         """
         if isinstance(seeds, int | np.integer):
             seeds = range(int(seeds), int(seeds) + self.count)
+        check_seeds(seeds)
         if len(seeds) != self.count:
             raise ValueError(f"{len(seeds)} seeds for {self.count} worlds")
         mixed = _mix(_mix(np.array([int(seed or 0) % 2**64 for seed in seeds], np.uint64)))
@@ -130,7 +131,7 @@ class Worlds:
         A world whose episode has ended does not change, or with `renew` begins a new episode
         instead of acting: one call is a whole step of a batch that never stops.
         """
-        actions = np.asarray(actions, np.int64, order="C")
+        actions = _as_integers(actions)
         if actions.shape != (self.count,):
             raise ValueError(f"actions have shape {actions.shape}, not ({self.count},)")
         self._advance(actions[None], renew, *self._paid)
@@ -143,7 +144,7 @@ class Worlds:
         For actions that do not depend on observations: those of a random agent, or of an episode
         that is repeated. Worlds are observed after every step; the last observation remains.
         """
-        actions = np.asarray(actions, np.int64, order="C")
+        actions = _as_integers(actions)
         if actions.ndim != 2 or actions.shape[1] != self.count or not len(actions):
             raise ValueError(f"actions have shape {actions.shape}, not (steps, {self.count})")
         rewards, status = np.empty(actions.shape, np.float32), np.empty(actions.shape, np.uint8)
@@ -173,6 +174,8 @@ class Worlds:
 
     @cached_property
     def _step_all(self) -> Callable[..., bool]:
+        if not self._worlds["length"].all():  # looked at before the first step only
+            raise ValueError("no episode has begun in some worlds: call reset() before step()")
         step_all = self.kind.mechanics.step_all(self.count)
         actions = np.zeros((1, self.count), np.int64)
         return bound_to(step_all, actions, self.actions, False, *self._paid, *self._arrays)
@@ -284,6 +287,22 @@ class Worlds:
         if np.shape(mask) != (self.count,):
             raise ValueError(f"a mask has shape {np.shape(mask)}, not ({self.count},)")
         return np.flatnonzero(mask)
+
+
+def check_seeds(seeds: Sequence[int | None]) -> None:
+    """Refuse seeds that are no whole numbers, which could not be told from others."""
+    for seed in seeds:
+        is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if seed is not None and not is_whole:
+            raise TypeError(f"a seed is a whole number, not {seed!r:.40}")
+
+
+def _as_integers(actions: Any) -> NDArray[np.int64]:
+    """Actions as the kernels take them; a fraction or a text is a mistake, and not rounded."""
+    given = np.asarray(actions)
+    if given.dtype.kind not in "iu":
+        raise TypeError(f"actions are whole numbers, not {actions!r:.60}")
+    return np.asarray(given, np.int64, order="C")
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
