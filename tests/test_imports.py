@@ -8,7 +8,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "errands"
 LAYERS = (
-    ("files", "kernel", "seeds", "settings"),
+    ("files", "interrupts", "kernel", "seeds", "settings"),
+    ("records",),
     ("language",),
     ("worlds", "agents"),  # in one layer: they do not know each other
     ("learning",),

@@ -36,7 +36,7 @@ def line() -> nn.Linear:
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Path:
-    save_agent(tmp_path / "agent", line(), {"kind": "line", "frames": 5})
+    save_agent(tmp_path / "agent", line(), {"kind": "line", "network": {}, "frames": 5})
     return tmp_path / "agent"
 
 
@@ -62,7 +62,7 @@ def flip_last_bit(path: Path) -> None:
 def test_an_agent_comes_back(agent: Path) -> None:
     description = read_description(agent)
     assert len(description.pop("sha256")) == 64
-    assert description == {"format": FORMAT, "kind": "line", "frames": 5}
+    assert description == {"format": FORMAT, "kind": "line", "network": {}, "frames": 5}
     model = rebuild(agent, lambda: nn.Linear(2, 3), {})
     assert torch.equal(model.weight, line().weight)
     assert torch.equal(model.bias, line().bias)
@@ -122,7 +122,7 @@ def test_a_crash_while_saving_never_leaves_a_wrong_pair(
 
     monkeypatch.setattr(os, "replace", crash_later)
     try:
-        save_agent(agent, nn.Linear(2, 3), {"kind": "line", "frames": 6})
+        save_agent(agent, nn.Linear(2, 3), {"kind": "line", "network": {}, "frames": 6})
     except KeyboardInterrupt:
         assert calls < 2
     monkeypatch.undo()
@@ -210,6 +210,9 @@ def test_settings_come_back_from_json(network: SkillNetwork | MetaNetwork) -> No
         ({"hidden": "eight"}, "'hidden' is 'eight'"),
         ({"hidden": 8.5}, "'hidden' is 8.5"),
         ({"hidden": True}, "'hidden' is True"),
+        ({"hidden": 200_000}, "'hidden' is 200000"),
+        ({"filters": [1] * 100}, "'filters' is"),
+        ({"noise": float("nan")}, "'noise' is nan"),
         ({"gate": "sometimes"}, "'gate' is 'sometimes'"),
         ({"filters": [16, "x"]}, "'filters' is"),
         ({"filters": 16}, "'filters' is 16"),

@@ -30,10 +30,15 @@ NETWORKS = [
 ]
 
 
+LEARNED = {"world": "grid", "analogy": True, "preset": "fast", "seed": 0}
+
+
 def save(folder: Path, network: SkillNetwork) -> Skill:
     torch.manual_seed(0)
     skill = Skill(network)
-    save_agent(folder, skill, {"kind": "skill", "network": asdict(network), "frames": 3})
+    learned = LEARNED | {"scenario": "independent", "teacher": "planner"}
+    description = {"kind": "skill", "network": asdict(network), "frames": 3, "seconds": 1.5}
+    save_agent(folder, skill, description | {"training": learned})
     return skill
 
 
@@ -125,7 +130,7 @@ def test_what_cannot_be_rebuilt_is_told_in_one_line(
 def test_a_description_of_something_else(content: str, tmp_path: Path) -> None:
     save(tmp_path, SMALL)
     (tmp_path / AGENT).write_text(content)
-    with pytest.raises(DamagedFile, match="cannot be rebuilt"):
+    with pytest.raises(DamagedFile, match=r"is damaged|cannot be rebuilt"):
         agents.load(tmp_path)
 
 
@@ -143,8 +148,9 @@ AGENTS = ["dynamic", "long", "flat", "paper", "block", "block, flat", "map"]
 def save_meta(folder: Path, network: MetaNetwork, skill: str) -> Hierarchy:
     """Save a meta controller; returns it with a skill as `save` makes it."""
     meta = randomised(network)
+    learned = LEARNED | {"agent": "dynamic", "stages": [{"frames": 10}]}
     description = {"kind": "meta", "network": asdict(network), "skill": skill, "frames": 5}
-    save_agent(folder, meta, description)
+    save_agent(folder, meta, description | {"seconds": 1.5, "training": learned})
     torch.manual_seed(0)
     return Hierarchy(meta, None if network.flat else Skill(skill_for(network)).eval())
 
@@ -170,9 +176,8 @@ def traces(agent: Hierarchy, steps: int = 6) -> list[Trace]:
 
 @pytest.mark.parametrize("form", AGENTS)
 def test_an_agent_comes_back_and_acts_the_same(form: str, tmp_path: Path) -> None:
-    skill = tmp_path / "skill"
-    save(skill, skill_for(FORMS[form]))
-    agent = save_meta(tmp_path / "agent", FORMS[form], str(skill))
+    save(tmp_path / "agent" / "skill", skill_for(FORMS[form]))
+    agent = save_meta(tmp_path / "agent", FORMS[form], "skill")
     loaded = errands.load(tmp_path / "agent")
     assert isinstance(loaded, agents.TrainedAgent)
     assert loaded.description["frames"] == 5
@@ -246,12 +251,31 @@ def test_an_agent_without_a_word_about_its_skill(tmp_path: Path) -> None:
     description = json.loads((tmp_path / AGENT).read_text())
     del description["skill"]
     (tmp_path / AGENT).write_text(json.dumps(description))
-    with pytest.raises(DamagedFile, match="cannot be rebuilt: 'skill'"):
+    with pytest.raises(DamagedFile, match="cannot be rebuilt: its skill"):
         agents.load(tmp_path)
 
 
 def test_an_agent_with_a_skill_of_another_world(tmp_path: Path) -> None:
-    save(tmp_path / "skill", BLOCK_SKILL)
-    save_meta(tmp_path / "agent", FORMS["dynamic"], str(tmp_path / "skill"))
+    save(tmp_path / "agent" / "skill", BLOCK_SKILL)
+    save_meta(tmp_path / "agent", FORMS["dynamic"], "skill")
     with pytest.raises(DamagedFile, match="a skill of the block world"):
         agents.load(tmp_path / "agent")
+
+
+@pytest.mark.parametrize("place", ["{0}/mine", "../mine", "skill/../../mine", "./skill", "mine"])
+def test_an_agent_names_no_other_folder(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever wrote it could otherwise have any folder of this machine read."""
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "mine", SMALL)
+    save_meta(tmp_path / "agent", FORMS["dynamic"], place.format(tmp_path))
+    with pytest.raises(DamagedFile, match="neither shipped nor in its own folder"):
+        agents.load(tmp_path / "agent")
+
+
+def test_an_agent_is_not_its_own_skill(tmp_path: Path) -> None:
+    save_meta(tmp_path, FORMS["dynamic"], "skill")
+    (tmp_path / "skill").symlink_to(".")
+    with pytest.raises(DamagedFile, match="in its folder 'skill' is no skill"):
+        agents.load(tmp_path)

@@ -20,8 +20,12 @@ from twins.untrained import ship_untrained
 
 def skill_record(**changed: Any) -> dict[str, Any]:
     training = {"analogy": True, "preset": "fast", "teacher": "planner", "seconds": 630.0}
+    training |= {"seed": 0, "frames": 2_000_000}
     return {
         "world": "grid",
+        "agent": "grid/skill-independent",
+        "seed": 0,
+        "steps": {"mean": 6.0, "stderr": 0.1},
         "scenario": "independent",
         "split": "unseen",
         "success": {"mean": 0.987, "stderr": 0.002},
@@ -72,9 +76,10 @@ def test_a_single_episode_has_no_error() -> None:
 
 
 def test_records_come_one_a_file_or_in_lists(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps({"k": 1}))
-    (tmp_path / "b.json").write_text(json.dumps([{"k": 2}, {"k": 3}]))
-    assert [record["k"] for record in read_records(tmp_path)] == [1, 2, 3]
+    one, two, three = (list_record("dynamic", "seen", k) for k in (1, 2, 3))
+    (tmp_path / "a.json").write_text(json.dumps(one))
+    (tmp_path / "b.json").write_text(json.dumps([two, three]))
+    assert [record["length"] for record in read_records(tmp_path)] == [1, 2, 3]
 
 
 @pytest.mark.slow
@@ -129,7 +134,7 @@ def test_a_missing_folder_is_told_in_one_line(tmp_path: Path) -> None:
         ("planners/a.json", '{"world": "grid"', "is damaged"),
         ("skills/a.json", "ÿ", "is damaged"),
         ("instructions/a.json", "[1, 2]", "something else than records"),
-        ("logs/a.jsonl", '{"seconds": 1}\n{"seconds": 2, "valid', "damaged in line 2"),
+        ("logs/a.jsonl", '{"frames": 1}\n{"frames": 2, "valid', "damaged in line 2"),
         ("logs/a.jsonl", '{"validation": {}}', "damaged in line 1"),
         ("logs/a.jsonl", "3", "damaged in line 1"),
     ],

@@ -56,6 +56,18 @@ def flip_a_digit_of_the_facts(path: Path) -> None:
     path.write_bytes(content.replace(b'iteration\\": ', b'iteration\\":9'))
 
 
+def change_a_type(path: Path) -> None:
+    content = path.read_bytes()
+    assert content.count(b'"U8"') == 1
+    path.write_bytes(content.replace(b'"U8"', b'"I8"'))
+
+
+def change_a_shape(path: Path) -> None:
+    content = path.read_bytes()
+    assert content.count(b"[3,4]") == 1
+    path.write_bytes(content.replace(b"[3,4]", b"[4,3]"))
+
+
 def empty(path: Path) -> None:
     path.write_bytes(b"")
 
@@ -72,6 +84,8 @@ DAMAGES = [
     cut_in_half,
     flip_last_bit,
     flip_a_digit_of_the_facts,
+    change_a_type,
+    change_a_shape,
     empty,
     scramble,
     without_checksum,
@@ -243,3 +257,15 @@ def test_a_generator_goes_on_from_its_facts() -> None:
     facts = json.loads(json.dumps(checkpoint.generator_facts(random)))
     checkpoint.restore_generator(other, facts)
     assert np.array_equal(random.permutation(100), other.permutation(100))
+
+
+def test_a_checkpoint_with_the_older_checksum_is_resumed_from(tmp_path: Path) -> None:
+    """Which did not cover types and shapes."""
+    tensors, facts = state(2.0), json.dumps({"iteration": 2})
+    older = checkpoint._checksum(tensors, facts, with_shapes=False)
+    content = save(tensors, {"facts": facts, "checksum": older})
+    (tmp_path / RESUME).write_bytes(content)
+    assert loaded(tmp_path)[1:] == ({"iteration": 2}, [])
+    flip_last_bit(tmp_path / RESUME)
+    with pytest.raises(DamagedFile, match="checksum is wrong"):
+        checkpoint.load_resume(tmp_path)

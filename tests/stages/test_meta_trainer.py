@@ -41,7 +41,8 @@ def lstm_skill(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def save_skill(folder: Path, training: SkillTraining) -> str:
     torch.manual_seed(0)
-    description = {"kind": "skill", "network": asdict(training.network)}
+    description = {"kind": "skill", "network": asdict(training.network), "frames": 0}
+    description |= {"seconds": 0.0, "training": asdict(training)}
     save_agent(folder / "skill", Skill(training.network), description)
     return str(folder / "skill")
 

@@ -6,6 +6,7 @@ of strangers are safe to read. Whatever is wrong with them is said in one line.
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -19,8 +20,25 @@ from torch import nn
 from errands.agents.formats import FORMAT, lift, renamed
 from errands.files import DamagedFile, write_together
 from errands.language.vocabulary import suggest
+from errands.records import Maybe, check_shape, one_line, read_json
 
 WEIGHTS, AGENT = "weights.safetensors", "agent.json"
+LARGEST_SIZE, MOST_ITEMS = 2**16, 64  # of a network's settings; ours are far below
+# What an agent's JSON says beside its network, which `network_from` reads.
+DESCRIPTION = {"kind": str, "network": {}, "frames": int, "sha256": Maybe(str)}
+_LEARNED = {"world": str, "analogy": bool, "preset": str, "seed": int}
+SHAPES: dict[str, Any] = {
+    "skill": {
+        "seconds": float,
+        "training": _LEARNED | {"scenario": str, "teacher": str, "in_lists": Maybe(bool)},
+    },
+    "meta": {
+        "seconds": float,
+        "skill": Maybe(str),
+        "soft": Maybe(bool),
+        "training": _LEARNED | {"agent": str, "stages": [{"frames": int}]},
+    },
+}
 
 Network = TypeVar("Network")
 Model = TypeVar("Model", bound=nn.Module)
@@ -40,17 +58,15 @@ def read_description(folder: Path) -> dict[str, Any]:
     for name in (WEIGHTS, AGENT):
         if not (folder / name).is_file():
             raise FileNotFoundError(f"no {name} in '{folder}': is this the folder of an agent?")
-    try:
-        found = json.loads((folder / AGENT).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DamagedFile(f"the agent in '{folder}' is damaged: {error}") from error
-    if not isinstance(found, dict):
-        raise DamagedFile(f"the agent in '{folder}' cannot be rebuilt: {AGENT} describes no agent")
+    found = read_json(folder / AGENT, {"format": Maybe(int)})
     try:
         description = lift(found)
-    except ValueError as error:
-        raise DamagedFile(f"the agent in '{folder}' cannot be read: {error}") from error
-    if found.get("format", 1) > 1:  # before, there was no checksum
+        check_shape(description, DESCRIPTION)
+        check_shape(description, SHAPES.get(description["kind"], {}))
+    except (ValueError, RecursionError) as error:
+        reason = one_line(str(error))
+        raise DamagedFile(f"the agent in '{folder}' cannot be rebuilt: {reason}") from error
+    if (found.get("format") or 1) > 1:  # before, there was no checksum
         with open(folder / WEIGHTS, "rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
         if checksum != description.get("sha256"):
@@ -125,11 +141,14 @@ def _fits(value: Any, kind: Any) -> bool:
         return value is None or isinstance(value, dict)
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return isinstance(value, list) and all(_fits(element, item) for element in value)
+        is_short = isinstance(value, list) and len(value) <= MOST_ITEMS
+        return is_short and all(_fits(element, item) for element in value)
     if get_origin(kind) is Mapping:  # hints, which are checked where they are built
         return isinstance(value, dict)
     if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and math.isfinite(value)
     if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return is_number and abs(value) <= LARGEST_SIZE
     return isinstance(value, kind)

@@ -80,7 +80,7 @@ _HEAD_START = {"update": [-2.0, 4.0], "shift": [[-8.0, 3.0, -3.0], [-8.0, 0.0, 1
 
 def lift(description: Mapping[str, Any]) -> dict[str, Any]:
     """The content of an `agent.json` of any format, as today's code would have written it."""
-    found = description.get("format", 1)
+    found = description.get("format") or 1
     if not isinstance(found, int) or not 1 <= found <= FORMAT:
         raise ValueError(
             f"its format is {found!r:.60}, and this version reads 1 to {FORMAT}: a newer one is "

@@ -1,5 +1,7 @@
 """Trained agents, by name from the package or from the folder of a run."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +16,7 @@ from errands.agents.recogniser import MapNetwork, Recogniser
 from errands.agents.skill import Skill, SkillNetwork
 from errands.files import DamagedFile
 from errands.language.vocabulary import suggest
+from errands.records import one_line
 
 PRETRAINED = Path(str(files("errands"))) / "pretrained"
 OWN_SKILL = "skill"  # folder of an agent's own skill, in the agent's folder
@@ -66,7 +69,14 @@ def shipped_agents() -> tuple[str, ...]:
 
 
 def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
-    """A shipped agent by name ("grid/dynamic"), or one from the folder of a run ("runs/x")."""
+    """A shipped agent by name ("grid/dynamic"), or one from the folder of a run ("runs/x").
+
+    A stranger's folder is safe to load. Nothing in it is executed or unpickled. Its JSON must have
+    every field, each of its type; its weights must have the checksum, the names and the sizes that
+    the JSON says, which is compared before memory is allocated. It can name no file but its own two
+    and those of its skill, which is a shipped one or in the folder "skill" beside it. What does not
+    fit is refused with `DamagedFile`, in one line.
+    """
     if name in shipped_agents():
         folder = PRETRAINED / name
     elif isinstance(name, Path) or (Path(name) / AGENT).is_file():
@@ -76,7 +86,7 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
         hint = suggest(name, known) if known else "there are none yet"
         raise ValueError(f"no agent '{name}' is shipped, and it is no folder of a run; {hint}")
     description = read_description(folder)
-    try:
+    with _rebuilding(folder):
         kind, settings = description["kind"], description["network"]
         if kind == "skill":
             skill_network = network_from(SkillNetwork, settings)
@@ -90,15 +100,31 @@ def load(name: str | Path, device: str = "cpu") -> TrainedSkill | TrainedAgent:
             commanded = None if meta_network.flat else _commanded(folder, description, device)
             return TrainedAgent(meta.to(device).eval(), commanded, description)
         raise ValueError(f"it is a {kind}, neither a skill nor a meta controller")
-    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
-        reason = " ".join(str(error).split())
+
+
+@contextmanager
+def _rebuilding(folder: Path) -> Iterator[None]:
+    """Say in one line what is wrong with the agent in the folder."""
+    try:
+        yield
+    except (DamagedFile, OSError):
+        raise
+    except Exception as error:  # whatever a network of odd sizes runs into
+        reason = one_line(str(error) or type(error).__name__)
         raise DamagedFile(f"the agent in '{folder}' cannot be rebuilt: {reason}") from error
 
 
 def _commanded(folder: Path, description: dict[str, Any], device: str) -> Skill:
     """The skill of the agent in that folder: a shipped one, or one that is kept beside it."""
-    name = description["skill"]
-    return load_skill(folder / OWN_SKILL if name == OWN_SKILL else name, device).skill
+    name = description.get("skill") or ""
+    if name in shipped_agents():
+        return load_skill(name, device).skill
+    if name != OWN_SKILL:
+        hint = suggest(name, (OWN_SKILL, *shipped_agents()))
+        raise ValueError(f"its skill '{name}' is neither shipped nor in its own folder; {hint}")
+    if read_description(folder / OWN_SKILL)["kind"] != "skill":  # or it could go on like that
+        raise ValueError(f"in its folder '{OWN_SKILL}' is no skill")
+    return load_skill(folder / OWN_SKILL, device).skill
 
 
 def load_eyes(name: str | Path) -> Recogniser:
@@ -108,9 +134,10 @@ def load_eyes(name: str | Path) -> Recogniser:
         description = read_description(folder)
         settings = description["network"]
         if description["kind"] == "eyes":
-            objects = settings.pop("objects")
-            network = network_from(MapNetwork, settings)
-            return rebuild(folder, lambda: Recogniser(network, objects), {}).eval()
+            with _rebuilding(folder):
+                objects = settings.pop("objects")
+                network = network_from(MapNetwork, settings)
+                return rebuild(folder, lambda: Recogniser(network, objects), {}).eval()
         if description["kind"] == "skill" and settings.get("maps"):
             eyes = load_skill(name).skill.eyes
             assert isinstance(eyes, MapEyes)

@@ -106,7 +106,7 @@ class Evidence:
         best: dict[int, Record] = {}  # the record with most episodes of each seed
         for record in records:
             if cell.matches(record):
-                seed = record.get("training", {}).get("seed", 0)
+                seed = (record.get("training") or {}).get("seed") or 0
                 if seed not in best or record["episodes"] > best[seed]["episodes"]:
                     best[seed] = record
         scores = [score(record, cell.metric) for record in best.values()]

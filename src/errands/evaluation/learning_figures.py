@@ -1,6 +1,5 @@
 """Learning curves as pure functions of committed logs: one panel a world, one colour an agent."""
 
-import json
 import re
 from collections.abc import Sequence
 from itertools import product
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from errands.evaluation.figures import save
 from errands.files import DamagedFile
+from errands.records import Maybe, parse_json
 from errands.worlds.spec import WORLDS
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart, and styles
@@ -24,6 +24,8 @@ from errands.worlds.spec import WORLDS
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#b0a000")
 STYLES = ("-", "--", ":", "-.")
 POINTS = 200  # at which the mean of several seeds is computed
+
+VALIDATION = {"frames": int, "validation": Maybe({"success": float})}  # of a log's line
 
 Points = list[tuple[float, float]]  # millions of frames, and success
 
@@ -96,9 +98,10 @@ def _validations(log: Path, of: str) -> Points:
     points = []
     for number, text in enumerate(log.read_text(errors="replace").splitlines(), start=1):
         try:
-            line = json.loads(text)
-            if "validation" in line and ("completed" in line["validation"]) == (of == "lists"):
-                points.append((line["frames"] / 1e6, line["validation"]["success"]))
-        except (ValueError, KeyError, TypeError) as error:
+            line = parse_json(text, VALIDATION)
+        except ValueError as error:
             raise DamagedFile(f"'{log}' is damaged in line {number}; remove that line") from error
+        found = line.get("validation")
+        if found and ("completed" in found) == (of == "lists"):
+            points.append((line["frames"] / 1e6, found["success"]))
     return points

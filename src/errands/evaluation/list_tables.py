@@ -87,7 +87,7 @@ class Variant:
 
 def _left_out(world: str, training: Mapping[str, Any]) -> tuple[str, ...]:
     """Hints of the preset that an agent does not have; older records do not name hints."""
-    if "hints" not in training:
+    if training.get("hints") is None:
         return ()
     usual = _usual(world, training["agent"], training["preset"])
     return tuple(sorted(set(usual.network.hints) - set(training["hints"]))) if usual else ()
@@ -96,7 +96,7 @@ def _left_out(world: str, training: Mapping[str, Any]) -> tuple[str, ...]:
 def _longer(world: str, training: Mapping[str, Any]) -> int:
     """How many times the preset's frames an agent was trained for, at least once."""
     usual = _usual(world, training["agent"], training["preset"])
-    if usual is None or "total_frames" not in training:
+    if usual is None or training.get("total_frames") is None:
         return 1
     frames: int = training["total_frames"]
     return max(1, round(frames / sum(at.frames for at in usual.stages)))

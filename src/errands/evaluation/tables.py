@@ -3,7 +3,6 @@
 Those of agents that execute lists are in list_tables.py.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,51 @@ from errands.evaluation import published
 from errands.evaluation.document import Table
 from errands.files import DamagedFile
 from errands.language.splits import SCENARIOS
+from errands.records import Maybe, OrNull, check_shape, one_line, read_json
 from errands.worlds.spec import WORLDS
 
 Record = dict[str, Any]
 NOTHING = "-"
+# What tables and figures rely on, in records of skills and of agents that execute lists.
+MEASURED = {"mean": float, "stderr": OrNull(float)}
+RECORD: dict[str, Any] = {"world": str, "agent": str, "split": str, "episodes": int, "seed": int}
+RECORD |= {"success": MEASURED, "reward": MEASURED, "steps": MEASURED}
+LEARNED = {"preset": str, "analogy": bool, "seed": int, "frames": int, "seconds": float}
+SKILL_RECORD = RECORD | {
+    "scenario": SCENARIOS,
+    "finished": MEASURED,
+    "training": LEARNED | {"teacher": str, "in_lists": Maybe(bool)},
+}
+LIST_RECORD = RECORD | {
+    "length": int,
+    "with_all": bool,
+    "forgiving": bool,
+    "soft": Maybe(bool),
+    "sizes": Maybe([int]),
+    "completed": MEASURED,
+    "events": MEASURED,
+    "events_used": MEASURED,
+    "training": Maybe(
+        LEARNED
+        | {"agent": str, "soft": Maybe(bool), "hints": Maybe([str]), "total_frames": Maybe(int)}
+    ),
+}
 
 
 def read_records(folder: Path) -> list[Record]:
     """Every record of the JSON files in a folder: one a file, or a list of them."""
     records: list[Record] = []
     for path in sorted(folder.glob("*.json")):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise DamagedFile(f"'{path}' is damaged: {error}") from error
+        content = read_json(path)
         found = content if isinstance(content, list) else [content]
-        if not all(isinstance(record, dict) for record in found):
-            raise DamagedFile(f"'{path}' holds something else than records")
+        for record in found:
+            if not isinstance(record, dict):
+                raise DamagedFile(f"'{path}' contains something else than records")
+            shape = SKILL_RECORD if "scenario" in record else LIST_RECORD
+            try:
+                check_shape(record, shape)
+            except ValueError as error:
+                raise DamagedFile(f"'{path}' is damaged: {one_line(str(error))}") from None
         records += found
     return records
 

@@ -44,7 +44,7 @@ def tidy_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def _row(record: Record) -> dict[str, Any]:
-    training = record.get("training", {})
+    training = record.get("training") or {}
     facts: dict[str, Any] = {**record, **training}
     facts["agent"] = training.get("agent", record["agent"])
     if "scenario" in record:
@@ -54,7 +54,7 @@ def _row(record: Record) -> dict[str, Any]:
     facts["soft"] = training.get("soft")
     facts["run_softly"] = record.get("soft")
     facts["training_seconds"] = training.get("seconds")
-    if "hints" in facts:
+    if facts.get("hints") is not None:
         facts["hints"] = "+".join(facts["hints"])
     if record.get("sizes"):
         facts["sizes"] = "..".join(map(str, record["sizes"]))

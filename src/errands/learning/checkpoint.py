@@ -18,7 +18,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from errands.files import DamagedFile, write_atomically
+from errands.records import parse_json
 
+# The older one did not cover types and shapes; files with it can still be resumed from.
+CHECKSUM, OLD_CHECKSUM = "sha256", "checksum"
 RESUME, PREVIOUS = "resume.safetensors", "resume.previous.safetensors"
 
 
@@ -30,7 +33,7 @@ def save_resume(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
     """Everything needed to resume, with a checksum; the file before becomes the previous one."""
     tensors = {name: value.contiguous() for name, value in tensors.items()}
     told = json.dumps(dict(facts))
-    content = save(tensors, {"facts": told, "checksum": _checksum(tensors, told)})
+    content = save(tensors, {"facts": told, CHECKSUM: _checksum(tensors, told)})
     if _is_whole(folder / RESUME):  # a damaged one must not take the previous one's place
         os.replace(folder / RESUME, folder / PREVIOUS)
     write_atomically(folder / RESUME, content)
@@ -61,12 +64,14 @@ def _read_resume(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if metadata.get("checksum") != _checksum(tensors, metadata.get("facts", "")):
+        name = CHECKSUM if CHECKSUM in metadata else OLD_CHECKSUM
+        facts = metadata.get("facts", "")
+        if metadata.get(name) != _checksum(tensors, facts, with_shapes=name == CHECKSUM):
             raise ValueError("its checksum is wrong")
-        facts = json.loads(metadata["facts"])
-    except (SafetensorError, ValueError, KeyError, OSError) as error:
+        found = parse_json(facts, {})
+    except (SafetensorError, ValueError, RuntimeError, OSError) as error:
         raise DamagedFile(f"'{path}' is damaged ({error})") from error
-    return tensors, facts
+    return tensors, found
 
 
 def _is_whole(path: Path) -> bool:
@@ -77,10 +82,12 @@ def _is_whole(path: Path) -> bool:
     return True
 
 
-def _checksum(tensors: Mapping[str, Tensor], facts: str) -> str:
+def _checksum(tensors: Mapping[str, Tensor], facts: str, *, with_shapes: bool = True) -> str:
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
+        if with_shapes:
+            digest.update(f" {tensors[name].dtype} {tuple(tensors[name].shape)} ".encode())
         digest.update(tensors[name].contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
