@@ -10,9 +10,11 @@ from typing import Protocol
 
 import errands
 from errands.commands.problem import Problem
+from errands.files import DamagedFile
+from errands.interrupts import exit_code
 from errands.language.vocabulary import suggest
 
-BAD_INPUT, INTERRUPTED = 2, 130  # exit codes, as shells and argparse use them
+BAD_INPUT = 2  # exit code, as argparse uses it
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         return _dispatch(arguments)
-    except Problem as problem:
+    except (Problem, DamagedFile) as problem:
         print(f"errands: {problem}", file=sys.stderr)
         return BAD_INPUT
     except SystemExit as exit:  # how the parser ends after --help
         return int(exit.code or 0)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print(file=sys.stderr)
-        return INTERRUPTED
+        return exit_code(interrupt)
     except BrokenPipeError:  # the reader of our output has stopped, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

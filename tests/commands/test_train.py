@@ -1,6 +1,7 @@
 """`errands train skill`: what it says, what it refuses in one line, and going on."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from errands import presets
 from errands.cli import main
 from errands.commands.train import choose_device
+from errands.files import lock
 from errands.learning.checkpoint import PREVIOUS, RESUME
 from errands.stages import journal, run
 from errands.stages.skill import SkillTrainer
@@ -143,6 +145,34 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
     monkeypatch.setattr(run, "iterate", iterate)
     assert main(command) == 0
     assert f"resuming from frame {2 * ITERATION:,}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_save_and_end_with_the_usual_code(
+    number: int,
+    code: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    iterate = run.iterate
+
+    def signalled(trainer: SkillTrainer) -> Any:
+        signal.raise_signal(number)
+        return iterate(trainer)
+
+    monkeypatch.setattr(run, "iterate", signalled)
+    assert main([*TRAIN, "--out", str(tmp_path)]) == code
+    assert "run the same command again to resume" in " ".join(capsys.readouterr().err.split())
+    assert (tmp_path / RESUME).exists()
+
+
+def test_a_folder_in_use_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with lock(tmp_path / journal.LOCK):
+        assert "wait for it to end, or choose another" in complaint(capsys, "--out", str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == [journal.LOCK]
 
 
 def test_another_run_in_the_same_folder_is_refused(

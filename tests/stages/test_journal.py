@@ -1,8 +1,10 @@
 """A run's folder: what it leaves behind, and that no way of stopping it changes what is learned."""
 
+import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,14 +18,16 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
+from errands import files
 from errands.agents.load import load
 from errands.config import SkillTraining, Stage
-from errands.files import DamagedFile
+from errands.files import DamagedFile, InUse
+from errands.interrupts import Interrupted
 from errands.learning import distributed
 from errands.learning.checkpoint import PREVIOUS, RESUME
 from errands.learning.rollout import SkillRollout
 from errands.stages import journal
-from errands.stages.journal import CONFIG, LOG, DifferentRun
+from errands.stages.journal import CONFIG, LOCK, LOG, DifferentRun
 from errands.stages.run import train
 from errands.stages.skill import SkillTrainer
 from errands.stages.trainer import IterationReport
@@ -77,6 +81,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[SkillTraine
     folder = tmp_path_factory.mktemp("uninterrupted")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journal, "SECONDS_BETWEEN_LINES", 0.0)
+        patch.setattr(journal, "SECONDS_BETWEEN_CHECKPOINTS", 1000.0)
         return run(folder)[0], folder
 
 
@@ -84,7 +89,7 @@ def test_what_a_run_leaves_behind(uninterrupted: tuple[SkillTrainer, Path]) -> N
     trainer, folder = uninterrupted
     names = {entry.name for entry in folder.iterdir()}
     (events,) = (name for name in names if name.startswith("events.out.tfevents"))
-    assert names - {events} == {CONFIG, LOG, RESUME, "weights.safetensors", "agent.json"}
+    assert names - {events} == {CONFIG, LOG, LOCK, RESUME, "weights.safetensors", "agent.json"}
     assert json.loads((folder / CONFIG).read_text())["seed"] == 0
     lines = lines_of(folder)
     assert [line["frames"] for line in lines] == [k * ITERATION for k in range(1, LENGTH + 1)]
@@ -166,8 +171,10 @@ def ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def interrupt_within(iteration: int, presses: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Press Ctrl-C while that iteration's batch is being collected."""
+def interrupt_within(
+    iteration: int, presses: int, monkeypatch: pytest.MonkeyPatch, number: int = signal.SIGINT
+) -> None:
+    """Press Ctrl-C, or send another signal, while that iteration's batch is being collected."""
     collect, count = SkillRollout.collect, 0
 
     def interrupted(rollout: SkillRollout, *arguments: Any, **options: Any) -> Any:
@@ -175,7 +182,7 @@ def interrupt_within(iteration: int, presses: int, monkeypatch: pytest.MonkeyPat
         count += 1
         collected = collect(rollout, *arguments, **options)
         for _ in range(presses if count == iteration else 0):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         return collected
 
     monkeypatch.setattr(SkillRollout, "collect", interrupted)
@@ -192,6 +199,108 @@ def test_ctrl_c_within_an_iteration_waits_for_its_end(
     trainer, messages = run(tmp_path)
     assert messages == [f"resuming from frame {3 * ITERATION:,}"]
     assert_same(trainer, uninterrupted[0])
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize(
+    ("number", "before"),
+    [
+        (signal.SIGTERM, signal.SIG_DFL),  # from a scheduler, and twice: `timeout` does that
+        (signal.SIGHUP, signal.SIG_DFL),  # the terminal was closed
+        (signal.SIGINT, signal.SIG_IGN),  # started in the background by a script
+    ],
+)
+def test_other_signals_save_like_ctrl_c(
+    number: int,
+    before: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    uninterrupted: tuple[SkillTrainer, Path],
+) -> None:
+    interrupt_within(3, 1 if number == signal.SIGINT else 2, monkeypatch, number)
+    usual = signal.signal(number, before)
+    try:
+        with pytest.raises(Interrupted) as stopped:
+            run(tmp_path)
+        assert signal.getsignal(number) == before
+    finally:
+        signal.signal(number, usual)
+    assert stopped.value.number == number
+    trainer, messages = run(tmp_path)
+    assert messages == [f"resuming from frame {3 * ITERATION:,}"]
+    assert_same(trainer, uninterrupted[0])
+
+
+def test_a_hang_up_that_nohup_switched_off_stays_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_within(2, 1, monkeypatch, signal.SIGHUP)
+    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run(tmp_path)[0].finished
+    finally:
+        signal.signal(signal.SIGHUP, usual)
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
+    """As long as the first is at work, and no longer."""
+    refused: list[InUse] = []
+
+    def start_another(trainer: SkillTrainer, report: IterationReport) -> None:
+        if trainer.iteration == 2:
+            with pytest.raises(InUse) as other:
+                run(tmp_path)
+            refused.append(other.value)
+
+    run(tmp_path, on_report=start_another)
+    (refusal,) = refused
+    assert f"'{tmp_path}' is in use by process {os.getpid()} on " in str(refusal)
+    assert "\n" not in str(refusal)
+    assert [line["frames"] for line in lines_of(tmp_path)] == [
+        k * ITERATION for k in range(1, LENGTH + 1)
+    ]
+    run(tmp_path)
+
+
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(files.fcntl, "flock", no_locks)
+    trainer, messages = run(tmp_path)
+    assert trainer.finished
+    assert messages == [f"no locks in '{tmp_path}' (No locks available): start no second run there"]
+
+
+@pytest.mark.parametrize("name", [RESUME, LOG, "weights.safetensors"])
+def test_a_full_disk_names_the_file_and_keeps_the_last_checkpoint(
+    name: str, tmp_path: Path, uninterrupted: tuple[SkillTrainer, Path]
+) -> None:
+    """The kernel refuses to write to /dev/full as to a full disk."""
+    log = b""
+
+    def fill_the_disk(trainer: SkillTrainer, report: IterationReport) -> None:
+        nonlocal log
+        if trainer.iteration == 3:
+            log = (tmp_path / LOG).read_bytes()
+            unfinished = f".{name}.{socket.gethostname()}-{os.getpid()}.unfinished"
+            written = tmp_path / (LOG if name == LOG else unfinished)
+            written.unlink(missing_ok=True)
+            written.symlink_to("/dev/full")
+
+    with pytest.raises(OSError, match="make some, then run the same command again") as refused:
+        run(tmp_path, on_report=fill_the_disk)
+    assert refused.value.filename == str(tmp_path / name)
+    if name == LOG:
+        (tmp_path / LOG).unlink()
+        (tmp_path / LOG).write_bytes(log)
+    trainer, messages = run(tmp_path)
+    assert messages == [f"resuming from frame {3 * ITERATION:,}"]
+    assert_same(trainer, uninterrupted[0])
+    weights = "weights.safetensors"
+    assert (tmp_path / weights).read_bytes() == (uninterrupted[1] / weights).read_bytes()
 
 
 @pytest.mark.usefixtures("ctrl_c")

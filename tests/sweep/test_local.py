@@ -178,14 +178,14 @@ def test_two_sweeps_share_a_folder(tmp_path: Path) -> None:
 def test_the_lock_outlives_a_sweep_that_is_killed(tmp_path: Path) -> None:
     """What it started goes on training, and no other process may do the same."""
     run = plan_of({}).runs[0]
-    held = work.lock(tmp_path, run)
+    held = work.claim_run(tmp_path, run)
     assert held is not None
     process = subprocess.Popen(["sleep", "60"], pass_fds=(held.fileno(),))
     held.close()
-    assert work.lock(tmp_path, run) is None
+    assert work.claim_run(tmp_path, run) is None
     process.send_signal(signal.SIGKILL)
     process.wait()
-    again = work.lock(tmp_path, run)
+    again = work.claim_run(tmp_path, run)
     assert again is not None
     again.close()
 

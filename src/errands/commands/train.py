@@ -17,6 +17,7 @@ from errands.commands.choices import (
     eyes_of,
 )
 from errands.commands.problem import Problem, check_range
+from errands.interrupts import honour_ctrl_c
 
 if TYPE_CHECKING:
     from errands.config import MetaTraining, Training
@@ -44,6 +45,7 @@ class _Run:
 
     def prepare(self) -> str:
         """Check the options before anything is created; returns the device of this process."""
+        honour_ctrl_c()
         check_run(self.out, self.seed, self.threads)
         from errands.learning import distributed
 
@@ -258,7 +260,7 @@ def run_training(
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from errands.commands.progress import Pace
-    from errands.files import DamagedFile
+    from errands.files import DamagedFile, InUse
     from errands.stages.journal import DifferentRun
     from errands.stages.run import train
 
@@ -297,7 +299,7 @@ def run_training(
 
     try:
         trainer = train(make_trainer, training, out, on_report=show, on_message=say)
-    except (DifferentRun, DamagedFile) as error:
+    except (DifferentRun, DamagedFile, InUse) as error:
         raise Problem(str(error)) from None
     except KeyboardInterrupt:
         bar.live.stop()

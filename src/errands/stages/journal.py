@@ -10,7 +10,8 @@ events.out.tfevents...       the same curves for TensorBoard
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ from torch.utils.tensorboard.summary import hparams
 
 from errands.agents.formats import lift_training
 from errands.config import Training
-from errands.files import write_atomically
+from errands.files import DamagedFile, InUse, lock, naming_what_is_full, write_atomically
 from errands.learning import checkpoint, distributed
+from errands.records import one_line, parse_json, read_json
 from errands.stages.trainer import IterationReport, Trainer
 
-CONFIG, LOG = "config.json", "log.jsonl"
+CONFIG, LOG, LOCK = "config.json", "log.jsonl", ".training.lock"
+CURVES = "events.out.tfevents"  # how the names of TensorBoard's files begin
 BEST_BY = "validation/success"  # the curve that TensorBoard compares runs by
 SECONDS_BETWEEN_CHECKPOINTS = 45.0
 SECONDS_BETWEEN_LINES = 5.0
@@ -69,7 +72,8 @@ class Journal:
             if save:
                 self._save()
             assert self._board is not None
-            self._board.close()
+            with naming_what_is_full(self._folder / CURVES):
+                self._board.close()
 
     def _save(self) -> None:
         if self._trainer.frames != self._saved_frames:
@@ -89,12 +93,37 @@ class Journal:
         }
         if report.validation:
             line["validation"] = dict(report.validation)
-        with open(self._folder / LOG, "a", encoding="utf-8") as file:
+        path = self._folder / LOG
+        with naming_what_is_full(path), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(_rounded(line)) + "\n")
         assert self._board is not None
-        for group in ("rollout", "losses", "validation"):
-            for name, value in line.get(group, {}).items():
-                self._board.add_scalar(f"{group}/{name}", value, report.frames)
+        with naming_what_is_full(self._folder / CURVES):
+            for group in ("rollout", "losses", "validation"):
+                for name, value in line.get(group, {}).items():
+                    self._board.add_scalar(f"{group}/{name}", value, report.frames)
+
+
+@contextmanager
+def sole_use(folder: Path, on_message: Callable[[str], None]) -> Iterator[None]:
+    """Keep other processes from training in the folder as long as this one does."""
+    if distributed.rank() > 0:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        held = lock(folder / LOCK)
+    except InUse as other:
+        raise InUse(
+            f"'{folder}' is in use by {other}; wait for it to end, or choose another --out"
+        ) from None
+    except OSError as error:
+        if (folder / LOCK).exists():  # the folder can be written to: what fails is the lock
+            on_message(f"no locks in '{folder}' ({error.strerror}): start no second run there")
+            yield
+            return
+        raise
+    with held:
+        yield
 
 
 def claim(folder: Path, training: Training) -> None:
@@ -107,11 +136,11 @@ def claim(folder: Path, training: Training) -> None:
         checkpoint.save_json(path, wanted)
         return
     try:
-        found = lift_training(dict(json.loads(path.read_text())))
-    except (ValueError, TypeError):
-        raise DifferentRun(f"'{path}' is damaged; delete '{folder}' or choose another") from None
+        found = lift_training(read_json(path, {}))
+    except DamagedFile as error:
+        raise DifferentRun(f"{error}; delete '{folder}' or choose another") from None
     if found != wanted:
-        changed = [key for key in wanted | found if found.get(key) != wanted.get(key)]
+        changed = [one_line(key) for key in wanted | found if found.get(key) != wanted.get(key)]
         raise DifferentRun(
             f"'{folder}' contains a run with another {', '.join(changed)}; choose another --out"
         )
@@ -149,9 +178,9 @@ def _forget_lines_after(path: Path, frames: int) -> None:
     kept = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            if json.loads(line)["frames"] <= frames:
+            if parse_json(line, {"frames": int})["frames"] <= frames:
                 kept.append(line + "\n")
-        except (ValueError, KeyError, TypeError):
+        except ValueError:
             continue  # cut short by a power cut
     write_atomically(path, "".join(kept).encode())
 

@@ -5,19 +5,18 @@ or a meta controller's (meta.py).
 """
 
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from errands.config import Training
+from errands.files import remove_leftovers
+from errands.interrupts import Interrupted, noted_signals
 from errands.learning import distributed
-from errands.stages.journal import Journal, claim
+from errands.stages.journal import Journal, claim, sole_use
 from errands.stages.trainer import IterationReport, Trainer
 
 T = TypeVar("T", bound=Trainer[Any, Any])
@@ -31,9 +30,20 @@ def train(
     on_report: Callable[[T, IterationReport], None],
     on_message: Callable[[str], None],
 ) -> T:
-    """Begin or resume a run. Ctrl-C lets the current iteration finish, and saves it."""
+    """Begin or resume a run. Ctrl-C and SIGTERM let the current iteration finish, and save it."""
     distributed.join()
-    claim(folder, training)
+    with sole_use(folder, on_message):
+        claim(folder, training)
+        remove_leftovers(folder)
+        return _train(make_trainer, folder, on_report, on_message)
+
+
+def _train(
+    make_trainer: Callable[[], T],
+    folder: Path,
+    on_report: Callable[[T, IterationReport], None],
+    on_message: Callable[[str], None],
+) -> T:
     trainer = make_trainer()
     for complaint in trainer.resume(folder):
         on_message(f"{complaint}; resuming from the previous checkpoint")
@@ -42,15 +52,15 @@ def train(
     journal = Journal(folder, trainer)
     whole = True  # half an iteration could not be resumed exactly, so it is never saved
     try:
-        with _interrupts_wait() as interrupted:
+        with noted_signals() as noted:
             while not trainer.finished:
                 whole = False
                 report = iterate(trainer)
-                whole = True
                 journal.write(report)
+                whole = True
                 on_report(trainer, report)
-                if interrupted:
-                    raise KeyboardInterrupt
+                if distributed.mean(len(noted)):  # any process's signal ends all of them together
+                    raise Interrupted(noted[0] if noted else signal.SIGTERM)
     finally:
         journal.close(save=whole)
     return trainer
@@ -96,23 +106,3 @@ def iterate(trainer: Trainer[Any, Any]) -> IterationReport:
 def _means(steps: list[dict[str, float]]) -> dict[str, float]:
     """The mean of each term over the steps of the optimizer."""
     return {name: float(np.mean([step[name] for step in steps])) for name in sorted(steps[0])}
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[list[int]]:
-    """Only note the first Ctrl-C; a second one interrupts at once."""
-    interrupted: list[int] = []
-    usual = signal.getsignal(signal.SIGINT)
-    in_charge = threading.current_thread() is threading.main_thread() and callable(usual)
-
-    def note(number: int, _: FrameType | None) -> None:
-        interrupted.append(number)
-        signal.signal(signal.SIGINT, usual)
-
-    if in_charge:
-        signal.signal(signal.SIGINT, note)
-    try:
-        yield interrupted
-    finally:
-        if in_charge:
-            signal.signal(signal.SIGINT, usual)

@@ -30,7 +30,7 @@ from errands.sweep.worker import OVER, Job, Situation, Worker
 
 RETRIES = 20  # of a run whose worker or node dies
 SECONDS_BETWEEN_SENDS = 10.0
-LEFT_BEHIND = (work.LOCK,)  # files that stay on the node
+LEFT_BEHIND = (".unfinished", ".lock")  # how the names of files end that stay on the node
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
@@ -81,8 +81,7 @@ def files_of(root: Path, run: SweepRun) -> list[str]:
     """Files of a run in a sweep's folder: those of its own folder, and its results."""
     found = [path for path in (root / work.RUNS / run.name).rglob("*") if path.is_file()]
     found += root.glob(f"*/{run.name}-*.json")
-    whole = (path for path in found if not path.name.endswith(".unfinished"))
-    return [str(path.relative_to(root)) for path in whole if path.name not in LEFT_BEHIND]
+    return [str(path.relative_to(root)) for path in found if not path.name.endswith(LEFT_BEHIND)]
 
 
 def carry_out(
@@ -95,7 +94,7 @@ def carry_out(
             fetched: dict[str, bytes] = _answer(keeper.fetch.remote(other))
             write_together({root / name: content for name, content in fetched.items()})
         sender = _Sender(root, run, keeper)
-        held = work.lock(root, run)
+        held = work.claim_run(root, run)
         assert held is not None  # nobody else knows this folder
         job = Job(run)
         worker = Worker(job, root, evaluation, held, before_start=_end_with_parent)

@@ -41,7 +41,7 @@ class LocalSweep:
         """Begin a run, unless it is finished, has to wait, or another sweep is at it."""
         if not is_ready(job, self.jobs, self.root, self.plan.evaluation):
             return
-        held = work.lock(self.root, job.run)
+        held = work.claim_run(self.root, job.run)
         if held is None:
             job.situation, job.message = "elsewhere", "another process is training it"
             return

@@ -8,8 +8,6 @@ logs/NAME.jsonl      the log of each finished run
 results.csv          all results, one row for each run and cell
 """
 
-import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -20,12 +18,19 @@ from pathlib import Path
 from typing import IO
 
 from errands.evaluation.tidy import write_tidy
-from errands.files import write_atomically
+from errands.files import InUse, lock, write_atomically
+from errands.records import Maybe, parse_json
 from errands.sweep.plan import FROM_RUNS, JOINT, WITHOUT, Evaluation, SweepRun
 
 RUNS, LOGS, LOG, OUTPUT, LOCK = "runs", "logs", "log.jsonl", "output.txt", ".lock"
 TRAIN_LENGTH = 4
 PROGRAM = (sys.executable, "-P", "-m", "errands.cli")  # -P: no module comes from the sweep's folder
+LINE = {
+    "frames": int,
+    "total_frames": int,
+    "seconds": float,
+    "validation": Maybe({"success": float}),
+}
 TAIL = 1 << 16  # bytes at the end of a log in which its last line is found
 
 
@@ -97,14 +102,14 @@ def progress(root: Path, run: SweepRun) -> Progress | None:
     latest, success = None, None
     for text in reversed(lines):
         try:
-            line = json.loads(text)
-            latest = latest or line
-            if "validation" in line:
-                success = line["validation"]["success"]
-                break
-        except (ValueError, KeyError, TypeError):
+            line = parse_json(text, LINE)
+        except ValueError:
             continue  # half a line: being written, or cut off
-    if latest is None or "total_frames" not in latest:
+        latest = latest or line
+        if line.get("validation"):
+            success = line["validation"]["success"]
+            break
+    if latest is None:
         return None
     return Progress(latest["frames"], latest["total_frames"], latest["seconds"], success)
 
@@ -137,20 +142,17 @@ def collect(root: Path, run: SweepRun) -> None:
     write_tidy(root)
 
 
-def lock(root: Path, run: SweepRun) -> IO[bytes] | None:
-    """Claim a run's folder; None if another process is at work in it.
+def claim_run(root: Path, run: SweepRun) -> IO[bytes] | None:
+    """Claim a run's folder; None if another sweep is at work in it.
 
     Commands inherit the lock, so that it is held as long as any of them lives.
     """
     folder = root / RUNS / run.name
     folder.mkdir(parents=True, exist_ok=True)
-    file = open(folder / LOCK, "wb")  # noqa: SIM115 (it is closed when the run ends)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
+        return lock(folder / LOCK)
+    except (InUse, OSError):
         return None
-    return file
 
 
 def start(
