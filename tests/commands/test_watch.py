@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,32 @@ def test_it_serves_until_it_is_interrupted() -> None:
             _, errors = running.communicate(timeout=PATIENCE)
         assert running.returncode == 130
         assert b"Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_others_need_the_token_that_is_printed() -> None:
+    command = [sys.executable, "-m", "errands.cli", "watch", "--port", "0", "--host", "0.0.0.0"]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        said = re.search(rb"http://127\.0\.0\.1:\d+/", running.stdout.readline())
+        assert said is not None
+        assert b"others need the token" in running.stdout.readline()
+        server = said[0].decode()
+        for host in ("evil.example", server.split("/")[2]):
+            request = urllib.request.Request(server, headers={"Host": host})
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request, timeout=PATIENCE)
+            assert refused.value.code == (400 if host == "evil.example" else 403)
+            refused.value.close()
+        token = re.search(r"\?token=\S+", said.string.decode())
+        assert token is not None
+        jar = urllib.request.HTTPCookieProcessor()
+        with urllib.request.build_opener(jar).open(server + token[0], timeout=PATIENCE) as answer:
+            assert answer.url == server
+            assert b"<title>Errands</title>" in answer.read()
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=PATIENCE)
+    assert b"Traceback" not in errors
 
 
 def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:

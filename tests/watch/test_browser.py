@@ -261,6 +261,32 @@ def test_films_are_downloaded(visit: Callable[..., Page], tmp_path: Path) -> Non
     expect(page.locator("#keep-note")).to_contain_text("Saved errand-grid-3.gif")
 
 
+MARKUP = "<img src=x onerror='window.entered=1'><script>window.entered=1</script>"
+
+
+@pytest.mark.parametrize("field", ["world", "agent", "rival", "list", "seed", "drops", "keys"])
+def test_links_never_become_markup(field: str, visit: Callable[..., Page]) -> None:
+    page = visit(**({"world": "grid", "list": "visit pig"} | {field: MARKUP}))
+    page.wait_for_function("document.querySelector('#list').value !== ''")
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.entered") is None
+    assert page.locator("img[src=x]").count() == 0
+    assert page.locator("body script").count() == page.locator("body script[src='main.js']").count()
+
+
+def test_what_is_typed_never_becomes_markup(visit: Callable[..., Page]) -> None:
+    page = visit()
+    for text in (f"visit the {MARKUP}", f"{MARKUP}, visit pig", "visit <b>pig</b>"):
+        page.fill("#list", text)
+        expect(page.locator("#mirror")).to_contain_text(text[:20])
+        expect(page.locator("#list-message")).to_contain_text("instruction 1")
+        page.click("#run")
+        assert page.evaluate("window.entered") is None
+        assert (
+            page.locator("#mirror img, #mirror b, #list-message img, #list-message b").count() == 0
+        )
+
+
 def test_two_pages_at_once(visit: Callable[..., Page]) -> None:
     one = visit(agent="near-optimal", list="visit pig", seed=3)
     other = visit(world="block", agent="dynamic", list="visit cat", seed=4)

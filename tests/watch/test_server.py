@@ -151,6 +151,23 @@ def test_films_are_saved(page: Page) -> None:
     assert "films are saved as gif" in page.next()["message"]
 
 
+def test_a_film_goes_only_to_the_page_that_asked_for_it(server: str) -> None:
+    with opened(server) as one, opened(server) as other:
+        one.begin()
+        one.to_the_end()
+        saved = one.ask("saved", "save", format="gif", rate=10)
+        content = one.connection.recv(timeout=PATIENCE)
+        other.say("save", format="gif", rate=10)
+        assert other.next()["message"] == "no episode has begun"
+        other.begin(seed=4)
+        other.ask("saved", "save", format="gif", rate=10)
+        assert other.connection.recv(timeout=PATIENCE) != content
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get(server + saved["name"])
+    assert refused.value.code == 404
+    refused.value.close()
+
+
 def test_lists_are_drawn(page: Page) -> None:
     for sort in ("seen", "unseen", "long", "events"):
         drawn = page.ask("sampled", "sample", world="grid", sort=sort)

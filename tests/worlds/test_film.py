@@ -58,6 +58,14 @@ def test_a_failed_encoder_leaves_the_old_film(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["ffmpeg", "film.mp4"]
 
 
+def test_an_encoder_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, "#!/bin/sh\nexec sleep 600\n", monkeypatch)
+    monkeypatch.setattr(film, "LONGEST_ENCODING", 0.2)
+    with pytest.raises(ValueError, match="ffmpeg failed"):
+        film.save_mp4(frames(3), tmp_path / "film.mp4")
+    assert [file.name for file in tmp_path.iterdir()] == ["ffmpeg"]
+
+
 def test_without_an_encoder_a_gif_is_suggested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,12 +38,14 @@ class Watch:
 
     Prints an address to open. There you choose a world and an agent, type a list, and watch; you
     can step, drop an enemy in the agent's way, act yourself, and save the episode as a film or a
-    link. The page can only be reached from this machine unless --host is given. Ctrl-C stops it.
+    link. The page can only be reached from this machine unless --host is given; others then need
+    the token in the printed address. Ctrl-C stops it.
 
     examples
       errands watch
       errands watch --weights runs/dynamic --open
       errands watch --port 0
+      errands watch --host 0.0.0.0 --name lab.example.org
     """
 
     weights: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
@@ -52,6 +54,11 @@ class Watch:
     """Port to listen on; 0 takes any free port."""
     host: str = "127.0.0.1"
     """Address to listen on. The default can only be reached from this machine."""
+    name: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]],
+        tyro.conf.arg(metavar="NAME", help_behavior_hint="(repeatable)"),
+    ] = ()
+    """Another name of this machine under which others open the page."""
     open: bool = False
     """Open the page in the browser."""
     sessions: int = 64
@@ -65,7 +72,8 @@ class Watch:
         check_range("--idle", self.idle, 0.01, 100_000)
         check_installed()
         from errands.commands.screen import compiling_notice
-        from errands.watch.server import LOOPBACK, address, build_server, create_app, listen_on
+        from errands.watch.guard import LOOPBACK, names_of, new_token
+        from errands.watch.server import address, build_server, create_app, listen_on
 
         try:
             listening = listen_on(self.host, self.port)
@@ -76,18 +84,25 @@ class Watch:
             raise Problem(f"{self.host}:{self.port}: {reason}; {hint}") from None
         with listening:
             local = self.host in LOOPBACK
+            token = "" if local else new_token()
             with compiling_notice():
                 app = create_app(
                     self._cast(),
                     most_sessions=self.sessions,
                     idle_seconds=60 * self.idle,
-                    hosts=LOOPBACK if local else ("*",),
+                    hosts=names_of(self.host, self.name),
+                    token=token,
                 )
-            print(f"watch at {address(listening)} (Ctrl-C ends it)", flush=True)
+            print(f"watch at {address(listening, token)} (Ctrl-C ends it)", flush=True)
             if not local:
-                print(f"{self.host} can be reached by others, who can then use this page, too")
+                names = ", ".join(names_of(self.host, self.name))
+                print(
+                    f"others need the token, too; besides its address it answers to {names} "
+                    "(--name adds another)",
+                    flush=True,
+                )
             if self.open:
-                webbrowser.open(address(listening))
+                webbrowser.open(address(listening, token))
             build_server(app).run(sockets=[listening])
         return 0
 

@@ -5,23 +5,24 @@ import contextlib
 import io
 import logging
 import socket
+import typing
 from collections.abc import AsyncIterator
+from functools import partial
 from importlib.resources import files
-from urllib.parse import urlsplit
 
 import uvicorn
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from errands.watch import choices
+from errands.watch import choices, connections
 from errands.watch.choices import Cast
+from errands.watch.guard import LOOPBACK, TOKEN, Guard
 from errands.watch.protocol import Answer, Notice, Refused, spell
 from errands.watch.sessions import Gone, Session, Sessions
 from errands.worlds.art import load_art
@@ -31,7 +32,6 @@ from errands.worlds.spec import WORLDS
 MOST_SESSIONS = 64
 IDLE_SECONDS = 30 * 60.0
 LARGEST_MESSAGE = 2**20  # bytes; a page that sends more is cut off before it is read
-LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 TRY_AGAIN_LATER, GOING_AWAY = 1013, 1001  # WebSocket close codes
 
 MEDIA = {
@@ -39,14 +39,6 @@ MEDIA = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
-}
-HEADERS = {
-    "Cache-Control": "no-cache",
-    # The page is all there is: it loads nothing from elsewhere, and no other site can frame it.
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
 }
 
 
@@ -56,8 +48,12 @@ def create_app(
     most_sessions: int = MOST_SESSIONS,
     idle_seconds: float = IDLE_SECONDS,
     hosts: tuple[str, ...] = LOOPBACK,
-) -> Starlette:
-    """The application: `cast` are the actors, `hosts` the names it may be called by ("*": any)."""
+    token: str = "",
+) -> ASGIApp:
+    """The application: `cast` are the actors, `hosts` the names it may be called by.
+
+    Where there is a token, only those are served who have it.
+    """
     hello = choices.hello(cast)
     page = _page_files()
     sheets = {name: _sheet(name) for name in WORLDS}
@@ -67,33 +63,33 @@ def create_app(
         if name not in page:
             raise HTTPException(404)
         content, media = page[name]
-        return Response(content, media_type=media, headers=HEADERS)
+        return Response(content, media_type=media)
 
     async def sprites(request: Request) -> Response:
         world = request.path_params["world"]
         if world not in sheets:
             raise HTTPException(404)
-        return Response(sheets[world], media_type="image/png", headers=HEADERS)
+        return Response(sheets[world], media_type="image/png")
 
     async def talk(websocket: WebSocket) -> None:
         await _talk(websocket, websocket.app.state.sessions, idle_seconds)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.sessions = Sessions(most_sessions, cast, hello)
+        app.state.sessions = Sessions(connections.most_sessions(most_sessions), cast, hello)
         yield
         app.state.sessions.thread.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", page_file),
             Route("/sprites/{world}.png", sprites),
             WebSocketRoute("/talk", talk),
             Route("/{name}", page_file),
         ],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
         lifespan=lifespan,
     )
+    return Guard(app, hosts, token)
 
 
 def _page_files() -> dict[str, tuple[bytes, str]]:
@@ -136,10 +132,6 @@ class _Line:
 
 async def _talk(websocket: WebSocket, sessions: Sessions, idle_seconds: float) -> None:
     """Serve one page until it goes, falls asleep, or the server ends."""
-    origin = websocket.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != websocket.headers.get("host"):
-        await websocket.close()  # another site's page must not talk to this server
-        return
     await websocket.accept()
     line = _Line(websocket)
     try:
@@ -185,18 +177,22 @@ def listen_on(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=family)
 
 
-def address(listening: socket.socket) -> str:
+def address(listening: socket.socket, token: str = "") -> str:
     """What to open in a browser."""
     host, port = listening.getsockname()[:2]
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}/"
+    return f"http://{shown}:{port}/" + (f"?{TOKEN}={token}" if token else "")
 
 
-def build_server(app: Starlette) -> uvicorn.Server:
+def build_server(app: ASGIApp) -> uvicorn.Server:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    idle = connections.Idle(connections.most_idle())
+    protocol = partial(connections.PunctualProtocol, idle=idle)
     return uvicorn.Server(
         uvicorn.Config(
             app,
+            http=typing.cast(type[asyncio.Protocol], protocol),
+            backlog=connections.AT_ONCE,
             access_log=False,
             log_level="error",
             ws_max_size=LARGEST_MESSAGE,

@@ -3,15 +3,12 @@
 import asyncio
 import contextlib
 import logging
-import sys
 import tempfile
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Protocol
 
-import numba
 import numpy as np
 
 from errands.language.completion import complete
@@ -44,6 +41,7 @@ from errands.watch.protocol import (
     Step,
     read,
 )
+from errands.watch.turns import Usage, WorldThread
 from errands.worlds.film import save_gif, save_mp4
 from errands.worlds.spec import WORLDS
 
@@ -52,9 +50,6 @@ USUAL_RATE = 6.0  # steps a second
 STEPS_AT_ONCE = 20  # of a replay, before other pages get their turn
 MEDIA = {"gif": "image/gif", "mp4": "video/mp4"}
 MOST_COMPLETIONS = 24
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 
 class Gone(Exception):
@@ -67,37 +62,6 @@ class Line(Protocol):
     async def say(self, answer: Answer) -> None: ...
 
     async def hand_over(self, content: bytes) -> None: ...
-
-
-class WorldThread:
-    """The one thread in which worlds are stepped and agents think, so that the server can listen.
-
-    One, since Numba's and PyTorch's own threads do not want to be started from several at once,
-    and since a single world is stepped faster by one core than by many.
-    """
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "worlds", initializer=_keep_to_one_core)
-
-    async def run(
-        self,
-        function: Callable[Arguments, Result],
-        *args: Arguments.args,
-        **kwargs: Arguments.kwargs,
-    ) -> Result:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, lambda: function(*args, **kwargs))
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _keep_to_one_core() -> None:
-    numba.set_num_threads(1)
-    if "torch" in sys.modules:
-        import torch
-
-        torch.set_num_threads(1)
 
 
 class Sessions:
@@ -132,6 +96,7 @@ class Session:
     def __init__(self, sessions: Sessions, line: Line) -> None:
         self._sessions = sessions
         self._thread = sessions.thread
+        self._usage = Usage()
         self._line = line
         self._lanes: tuple[Episode, ...] = ()  # one episode, or two that share a clock
         self._rate = USUAL_RATE
@@ -171,10 +136,13 @@ class Session:
     async def _answer(self, request: Request) -> None:
         match request:
             case Check():
-                await self._line.say(self._checked(request))
+                checked = self._thread.run_expensive(self._usage, self._checked, request)
+                await self._line.say(await checked)
             case Sample(world=world, sort=sort):
-                drawn = await self._thread.run(choices.sample, world, sort, self._draw)
-                await self._line.say(Sampled(world, *drawn))
+                drawn = self._thread.run_expensive(
+                    self._usage, choices.sample, world, sort, self._draw
+                )
+                await self._line.say(Sampled(world, *await drawn))
             case Begin():
                 await self._begin(request)
             case Speed(rate=rate):
@@ -188,13 +156,13 @@ class Session:
                 await self._show()
             case Step():
                 self._going.clear()
-                await self._thread.run(self._advance)
+                await self._thread.run(self._usage, self._advance)
                 await self._show()
             case Act(action=action):
-                await self._thread.run(self._act, action)
+                await self._thread.run(self._usage, self._act, action)
                 await self._show()
             case Drop(row=row, column=column, object=name):
-                dropped = await self._thread.run(self._drop, row, column, name)
+                dropped = await self._thread.run(self._usage, self._drop, row, column, name)
                 await self._line.say(dropped)
                 await self._show()
             case Save():
@@ -249,7 +217,7 @@ class Session:
         return Checked(request.number, items, mistake, tuple(words_next), reading)
 
     async def _begin(self, request: Begin) -> None:
-        lanes = await self._thread.run(self._begun, request)
+        lanes = await self._thread.run_expensive(self._usage, self._begun, request)
         self._going.clear()
         self._lanes = lanes
         for episode in lanes:
@@ -272,7 +240,7 @@ class Session:
             self._going.clear()
         going = self.going
         for episode in lanes:
-            await self._line.say(await self._thread.run(episode.frame, going=going))
+            await self._line.say(await self._thread.run(self._usage, episode.frame, going=going))
 
     async def _play(self) -> None:
         """Step at the page's pace while the episode is not paused."""
@@ -290,7 +258,7 @@ class Session:
         if not self._lanes or not self.going:
             return
         try:
-            await self._thread.run(self._advance)
+            await self._thread.run(self._usage, self._advance)
             await self._show()
         except Gone:
             raise
@@ -305,10 +273,12 @@ class Session:
             raise Refused(f"films are saved as {' or '.join(formats)}")
         rate = min(max(request.rate, SLOWEST), FASTEST)
         async with self._sessions.filming:
-            replay = await self._thread.run(Replay, episode)
-            while await self._thread.run(replay.advance, STEPS_AT_ONCE):
+            began = time.monotonic()
+            replay = await self._thread.run_expensive(self._usage, Replay, episode)
+            while await self._thread.run(self._usage, replay.advance, STEPS_AT_ONCE):
                 pass
             content = await asyncio.to_thread(_film, replay, request.format, rate)
+            self._usage.rest(time.monotonic() - began)
         name = f"errand-{episode.begin.world}-{episode.begin.seed}.{request.format}"
         await self._line.say(Saved(name, MEDIA[request.format], len(content)))
         await self._line.hand_over(content)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from errands.files import replacing
 from errands.worlds.draw import BACKDROP, Colour, Picture, window
 
 LAST_FRAME = 1000  # milliseconds that the last frame is shown before the film repeats
+LONGEST_ENCODING = 120.0  # seconds, after which an encoder that hangs is ended
 SHORTEST_FRAME = 20  # milliseconds; browsers slow anything shorter down to 100
 PALETTE_SIZE = 255  # of 256: one is reserved for "unchanged", which keeps files small
 SAMPLED_FRAMES = 32  # number of frames, spread over the film, that the palette is chosen from
@@ -109,10 +111,13 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
         pipe = subprocess.PIPE
         with subprocess.Popen([*command, str(unfinished)], stdin=pipe, stderr=pipe) as running:
             assert running.stdin is not None
+            too_long = threading.Timer(LONGEST_ENCODING, running.kill)
+            too_long.start()
             with contextlib.suppress(BrokenPipeError):  # it stopped; the reason is reported below
                 for frame in (*pictures, *held):
                     running.stdin.write(frame.tobytes())
             _, said = running.communicate()
+            too_long.cancel()
         if running.returncode:
             reasons = said.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
             raise ValueError(f"ffmpeg failed: {reasons[-1]}")
