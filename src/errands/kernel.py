@@ -18,7 +18,10 @@ from typing import Any, TypeVar, cast
 import numba
 
 # Modules of the worlds that no kernel depends on: a change in them recompiles nothing.
-WITHOUT_KERNELS = {"__init__", "art", "draw", "film", "gym", "kinds", "registration", "tasks"}
+WITHOUT_KERNELS = {
+    *("__init__", "art", "draw", "film", "gym", "gym_vector"),
+    *("kinds", "registration", "tasks", "window"),
+}
 CONSTANTS = "language/vocabulary.py"  # its codes of verbs and quantities are compiled in
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -6,7 +6,8 @@ import gymnasium
 import numpy as np
 
 import errands  # noqa: F401  (registers the ids)
-from errands.worlds.gym import ErrandsEnv, ErrandsVectorEnv
+from errands.worlds.gym import ErrandsEnv
+from errands.worlds.gym_vector import ErrandsVectorEnv
 from errands.worlds.planner import SHORTEST_PATH, first_optimal
 
 
@@ -17,7 +18,8 @@ def make(name: str, **options: Any) -> ErrandsEnv:
 
 
 def make_vec(name: str, count: int = 3, **options: Any) -> ErrandsVectorEnv:
-    env = gymnasium.make_vec(name, num_envs=count, **options)
+    """Episodes follow each other in the same step, so that every step is one of an episode."""
+    env = gymnasium.make_vec(name, num_envs=count, **{"autoreset_mode": "same-step"} | options)
     assert isinstance(env, ErrandsVectorEnv)
     return env
 

@@ -84,7 +84,7 @@ class Hierarchy:
         random: torch.Generator | None = None,
         soft: bool = False,
     ) -> tuple[Trace, HierarchyState]:
-        """Decide for a batch: `image`, `tokens` (B, K, 3) and `mask` (B, K), as Gymnasium has them.
+        """Decide for a batch: `image`, `tokens` (B, 3 K) and `mask` (B, K), as Gymnasium has them.
 
         Hand the state back at the next step, and say with `begins` where a new episode has begun
         since (no state: everywhere). The meta controller takes what it finds likeliest; actions of
@@ -99,7 +99,7 @@ class Hierarchy:
         elif begins is None:
             begins = np.zeros(mask.shape[0], np.bool_)
         starts = torch.from_numpy(np.asarray(begins, np.bool_)).to(self.device)
-        bags = bags_of_words(tokens, self.meta.network.words)
+        bags = bags_of_words(tokens.view(*mask.shape, 3), self.meta.network.words)
         random = random or torch.default_generator
         move = self.think(image, bags, mask, starts, state, soft=soft, random=random, greedy=True)
         return _trace(move, flat=self.meta.network.flat), move.state

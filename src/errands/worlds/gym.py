@@ -1,4 +1,4 @@
-"""The worlds as Gymnasium environments: `gymnasium.make` and `gymnasium.make_vec`.
+"""The worlds as Gymnasium environments: `gymnasium.make`. Batches are in `gym_vector`.
 
 Observations are dictionaries: `image`, and `task` (verb, object, quantity) for a skill, or `tokens`
 and `mask` for a list. Neither observations nor infos reveal the progress through the list before
@@ -10,8 +10,6 @@ from typing import Any, SupportsIndex, cast
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from errands.language.instruction import Instruction, parse_instructions
@@ -21,11 +19,12 @@ from errands.worlds.art import load_art
 from errands.worlds.draw import ansi, side_by_side, top_down
 from errands.worlds.spec import WORLDS, Setting, WorldSpec
 from errands.worlds.tasks import given_list, list_lengths, list_tasks, skill_tasks
-from errands.worlds.vector import EpisodeStatistics, Worlds, check_seeds
+from errands.worlds.vector import EpisodeStatistics, Worlds
+from errands.worlds.window import Window
 
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
-METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 8}
+METADATA: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}
 
 
 def world_spec(name: str) -> WorldSpec:
@@ -81,20 +80,20 @@ def observation_space(worlds: Worlds, *, skill: bool) -> gymnasium.spaces.Dict:
         return gymnasium.spaces.Dict(
             {"image": image, "task": gymnasium.spaces.MultiDiscrete(ranges)}
         )
-    most = np.full((worlds.longest, 3), spec.vocabulary.token_count)
-    tokens = gymnasium.spaces.MultiDiscrete(most)
+    # In one row, which is the only form of MultiDiscrete that Stable-Baselines3 takes.
+    tokens = gymnasium.spaces.MultiDiscrete([spec.vocabulary.token_count] * 3 * worlds.longest)
     mask = gymnasium.spaces.MultiBinary(worlds.longest)
     return gymnasium.spaces.Dict({"image": image, "tokens": tokens, "mask": mask})
 
 
-def observations(worlds: Worlds, *, skill: bool) -> Observation:
-    """What the agents of a batch observe now, as copies."""
+def observed(worlds: Worlds, *, skill: bool) -> Observation:
+    """What the agents of a batch observe now: views of the worlds' own arrays where possible."""
     if skill:
-        return {"image": worlds.images.copy(), "task": worlds.subtasks.astype(np.int64)}
+        return {"image": worlds.images, "task": worlds.subtasks.astype(np.int64)}
     return {
-        "image": worlds.images.copy(),
-        "tokens": worlds.tokens.copy(),
-        "mask": worlds.mask.astype(np.int8),
+        "image": worlds.images,
+        "tokens": worlds.tokens.reshape(worlds.count, -1),
+        "mask": worlds.mask.view(np.int8),
     }
 
 
@@ -116,25 +115,24 @@ def render(worlds: Worlds, i: int, mode: str) -> NDArray[np.uint8] | str:
     return picture if heading is None else side_by_side(worlds.images[i], picture)
 
 
-def checked_render_mode(mode: str | None) -> str | None:
-    known = METADATA["render_modes"]
+def checked_render_mode(mode: str | None, known: Sequence[str]) -> str | None:
     if mode is not None and mode not in known:
         raise ValueError(f"no render mode '{mode}'; there are {', '.join(known)}")
     return mode
 
 
-def end_of_episode(ended: EpisodeStatistics, k: int) -> Info:
-    """The info of an episode's last step.
+def end_of_episode(ended: EpisodeStatistics) -> dict[str, NDArray[Any]]:
+    """What the info of an episode's last step contains, for all episodes that have ended.
 
     The key "episode" is reserved for Gymnasium's own RecordEpisodeStatistics, which requires it.
     """
     return {
-        "reward": float(ended.reward[k]),
-        "steps": int(ended.steps[k]),
-        "success": bool(ended.success[k]),
-        "completed": int(ended.completed[k]),
-        "events": int(ended.events[k]),
-        "events_used": int(ended.events_used[k]),
+        "reward": ended.reward,
+        "steps": ended.steps,
+        "success": ended.success,
+        "completed": ended.completed,
+        "events": ended.events,
+        "events_used": ended.events_used,
     }
 
 
@@ -148,7 +146,8 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         self._skill = skill
         self._seeded = False
         self._closed = False
-        self.render_mode = checked_render_mode(render_mode)
+        self.render_mode = checked_render_mode(render_mode, METADATA["render_modes"])
+        self._window = Window(METADATA["render_fps"]) if render_mode == "human" else None
         self.observation_space = cast(
             gymnasium.Space[Observation], observation_space(worlds, skill=skill)
         )
@@ -162,6 +161,7 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
             self._worlds.seed(seed if seed is not None else int(self.np_random.integers(2**62)))
             self._seeded = True
         self._worlds.reset()
+        self._show()
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, Info]:
@@ -172,104 +172,38 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         worlds = self._worlds
         worlds.step(np.array([action]))
         done, cut_off = bool(worlds.done[0]), bool(worlds.cut_off[0])
-        info = end_of_episode(worlds.finished(), 0) if done or cut_off else {}
+        info: Info = {}
+        if done or cut_off:
+            ended = end_of_episode(worlds.finished())
+            info = {name: values[0].item() for name, values in ended.items()}
+        self._show()
         return self._observation(), float(worlds.rewards[0]), done, cut_off, info
 
     def render(self) -> Any:
-        if self.render_mode is None:
+        """A picture or text; a window shows every step by itself."""
+        if self.render_mode is None or self._window is not None:
             return None
         return render(self._worlds, 0, self.render_mode)
 
     def close(self) -> None:
         self._closed = True
+        if self._window is not None:
+            self._window.close()
 
     def privileged_worlds(self) -> Worlds:
         """The true state, for planners and teachers only."""
         return self._worlds
 
     def _observation(self) -> Observation:
-        batch = observations(self._worlds, skill=self._skill)
-        return {name: values[0] for name, values in batch.items()}
+        batch = observed(self._worlds, skill=self._skill)
+        return {name: values[0].copy() for name, values in batch.items()}
 
-
-class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
-    """A batch of worlds in one process; after an episode's last step it observes the next one."""
-
-    metadata = METADATA | {"autoreset_mode": AutoresetMode.SAME_STEP}
-
-    def __init__(self, worlds: Worlds, *, skill: bool, render_mode: str | None = None) -> None:
-        self._worlds = worlds
-        self._skill = skill
-        self._begun = False
-        self.render_mode = checked_render_mode(render_mode)
-        self.num_envs = worlds.count
-        self.single_observation_space = observation_space(worlds, skill=skill)
-        self.single_action_space = gymnasium.spaces.Discrete(worlds.actions)
-        self.observation_space = batch_space(self.single_observation_space, worlds.count)
-        self.action_space = batch_space(self.single_action_space, worlds.count)
-
-    def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[Observation, Info]:
-        mask = (options or {}).get("reset_mask")
-        if not self._begun:  # no world has an episode yet that a mask could leave alone
-            mask = None
-            self._worlds.seed(int(self.np_random.integers(2**62)))
-        if seed is not None:
-            given = seed if isinstance(seed, Sequence | np.ndarray) else [seed]
-            check_seeds(given)
-            for each in given:
-                if each is not None and each < 0:
-                    raise gymnasium.error.Error(f"a seed must be at least 0, not {each}")
-            self._worlds.seed(seed, mask)
-        self._worlds.reset(mask)
-        self._begun = True
-        return observations(self._worlds, skill=self._skill), {}
-
-    def step(
-        self, actions: NDArray[np.int64]
-    ) -> tuple[Observation, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], Info]:
-        if self.closed:
-            raise gymnasium.error.ClosedEnvironmentError("step() after close(): make another one")
-        if not self._begun:
-            raise gymnasium.error.ResetNeeded("call reset() before the first step()")
-        worlds = self._worlds
-        worlds.step(actions)
-        rewards = worlds.rewards.astype(np.float64)
-        done, cut_off = worlds.done, worlds.cut_off
-        info: Info = {}
-        ended = worlds.finished()
-        if ended.world.size:
-            last = observations(worlds, skill=self._skill)
-            for k, i in enumerate(ended.world):
-                final = {name: values[i] for name, values in last.items()}
-                final_info = {"final_obs": final, "final_info": end_of_episode(ended, k)}
-                info = self._add_info(info, final_info, int(i))
-            worlds.reset(done | cut_off)
-        return observations(worlds, skill=self._skill), rewards, done, cut_off, info
-
-    def render(self) -> Any:
-        if self.render_mode is None:
-            return None
-        return tuple(render(self._worlds, i, self.render_mode) for i in range(self.num_envs))
-
-    def privileged_worlds(self) -> Worlds:
-        """The true state, for planners and teachers only."""
-        return self._worlds
+    def _show(self) -> None:
+        if self._window is not None:
+            self._window.show(cast(NDArray[np.uint8], render(self._worlds, 0, "rgb_array")))
 
 
 def make_env(world: str, skill: bool, render_mode: str | None = None, **options: Any) -> ErrandsEnv:
     """Entry point of `gymnasium.make`."""
     build = skill_worlds if skill else instruction_worlds
     return ErrandsEnv(build(world, 1, **options), skill=skill, render_mode=render_mode)
-
-
-def make_vector_env(
-    world: str, skill: bool, num_envs: int = 1, render_mode: str | None = None, **options: Any
-) -> ErrandsVectorEnv:
-    """Entry point of `gymnasium.make_vec`."""
-    build = skill_worlds if skill else instruction_worlds
-    return ErrandsVectorEnv(build(world, num_envs, **options), skill=skill, render_mode=render_mode)

@@ -21,6 +21,6 @@ def register_environments() -> None:
             gymnasium.register(
                 id=name,
                 entry_point="errands.worlds.gym:make_env",
-                vector_entry_point="errands.worlds.gym:make_vector_env",
+                vector_entry_point="errands.worlds.gym_vector:make_vector_env",
                 kwargs={"world": world, "skill": skill},
             )
