@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "setup: installing $(TORCH)"
 	@$(PIP) install -c constraints.txt '$(TORCH)'
 	@echo "setup: installing errands and its tools, in the versions of constraints.txt"
-	@$(PIP) install -c constraints.txt -e '.[watch,human,ray,dev]'
+	@$(PIP) install -c constraints.txt -e '.[watch,human,sb3,ray,dev]'
 	@touch $@
 	@echo "setup: done, try $(BIN)/errands --help"
 

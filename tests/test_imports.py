@@ -16,7 +16,7 @@ LAYERS = (
     ("config",),
     ("presets",),
     ("evaluation",),
-    ("stages", "watch", "sweep"),
+    ("stages", "watch", "sweep", "sb3"),
     ("commands",),
     ("cli",),
     ("__main__",),

@@ -14,6 +14,8 @@ LONGEST_FILE = 400  # lines
 CALLED_FROM_OUTSIDE = {
     *("on_start", "on_end"),  # by Numba, when it compiles
     "send_400_response",  # by uvicorn, when what it received is no HTTP
+    *("step_async", "step_wait", "get_images", "get_attr"),  # and these by Stable-Baselines3
+    *("set_attr", "env_method", "env_is_wrapped"),
 }
 
 

@@ -44,6 +44,15 @@ for name in IDS:
     worker.join(60)
     assert worker.exitcode == 0, (name, worker.exitcode)
 """
+SUBPROC = """
+from stable_baselines3.common.vec_env import SubprocVecEnv
+
+for name in IDS:
+    envs = SubprocVecEnv([lambda: gymnasium.make(name)] * 2, start_method="fork")
+    envs.reset()
+    envs.step([0, 0])
+    envs.close()
+"""
 # The parent's worlds go on in the worker, and so does its planner.
 INHERITED = """
 from errands.worlds.planner import first_optimal
@@ -68,7 +77,10 @@ for env in parents:
 """
 
 
-@pytest.mark.parametrize("script", [ASYNC, FORKED, INHERITED], ids=["async", "forked", "inherited"])
+SCRIPTS = {"async": ASYNC, "subproc": SUBPROC, "forked": FORKED, "inherited": INHERITED}
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_workers_can_be_forked_after_a_reset_in_the_parent(script: str) -> None:
     """In a process of its own: what other tests have started does not matter there."""
     environment = os.environ | {"NUMBA_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
