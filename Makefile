@@ -13,7 +13,7 @@ TORCH ?= $(shell grep '^torch==' constraints.txt)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test check browser lint format clean help
+.PHONY: setup demo test check lowest browser lint format clean help
 
 setup: $(STAMP) ## Create .venv and install the package with its tools (again when a requirement changes)
 
@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "setup: installing $(TORCH)"
 	@$(PIP) install -c constraints.txt '$(TORCH)'
 	@echo "setup: installing errands and its tools, in the versions of constraints.txt"
-	@$(PIP) install -c constraints.txt -e '.[watch,human,sb3,ray,dev]'
+	@$(PIP) install -c constraints.txt -e '.[agents,watch,human,sb3,ray,dev]'
 	@touch $@
 	@echo "setup: done, try $(BIN)/errands --help"
 
@@ -43,6 +43,20 @@ test: lint browser ## Check style and types, then run all tests
 
 check: lint ## Check style and types, then run the fast tests: for use between edits
 	$(PYTEST) -m "not slow"
+
+# In an environment of their own, without PyTorch. Numba's cache is separate, too: it keeps one version.
+LOWEST := .venv-lowest
+LOWEST_VERSIONS = $$($(PYTHON) tests/lowest.py)
+
+lowest: $(LOWEST)/.setup-stamp ## Run the protocol tests on the lowest versions that pyproject.toml allows
+	PYTHONPATH=src NUMBA_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/python -m pytest -q \
+		-p no:cacheprovider tests/worlds/test_gym.py tests/worlds/test_gym_vector.py
+
+$(LOWEST)/.setup-stamp: pyproject.toml tests/lowest.py
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@echo "lowest: installing $(LOWEST_VERSIONS)"
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install $(LOWEST_VERSIONS)
+	@touch $@
 
 # Playwright drives Debian's Chromium, and ffmpeg encodes films. Where they cannot be installed, the
 # tests that need them are skipped, except in CI, where they must run.
@@ -66,7 +80,7 @@ format: setup ## Rewrite the code in the house style
 	$(BIN)/ruff format
 
 clean: ## Remove .venv, caches and build leftovers (runs/ is kept)
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## Show this list

@@ -16,7 +16,10 @@ register_environments()
 def __getattr__(name: str) -> Any:
     """`errands.load` brings in PyTorch, so it is looked up when it is used."""
     if name == "load":
-        from errands.agents.load import load
-
+        try:
+            from errands.agents.load import load
+        except ModuleNotFoundError as missing:
+            what = f"errands.load needs {missing.name}: pip install 'errands[agents]'"
+            raise ModuleNotFoundError(what, name=missing.name) from missing
         return load
     raise AttributeError(f"module 'errands' has no attribute '{name}'")

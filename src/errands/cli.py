@@ -15,6 +15,7 @@ from errands.interrupts import exit_code
 from errands.language.vocabulary import suggest
 
 BAD_INPUT = 2  # exit code, as argparse uses it
+OF_AGENTS = {"matplotlib", "safetensors", "tensorboard", "torch"}  # worlds and planners need none
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has stopped, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.split(".")[0] not in OF_AGENTS:
+            raise
+        print(f"errands: this needs {missing.name}: pip install 'errands[agents]'", file=sys.stderr)
+        return BAD_INPUT
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"errands: {where}{error.strerror or error}", file=sys.stderr)
