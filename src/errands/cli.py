@@ -51,6 +51,10 @@ COMMANDS = {
     "bench watch": Entry(
         "bench_watch", "BenchWatch", "measure the frame rate of many web pages at once"
     ),
+    "bench faults": Entry("bench_faults", "BenchFaults", "kill training at random, and resume it"),
+    "bench soak": Entry(
+        "bench_soak", "BenchSoak", "use the web page for long, and watch its memory"
+    ),
 }
 
 EXAMPLES = (

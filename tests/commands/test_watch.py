@@ -134,6 +134,28 @@ def test_a_folder_without_a_run_is_refused(
 
 
 @pytest.mark.slow
+def test_steps_beside_a_greedy_page_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--clients", "1", "--greedy", "1", "--seconds", "2", "--json", "-"]
+    assert main(["bench", "watch", *options]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["clients"], record["greedy"]) == (1, 1)
+    assert record["steps"] > 0
+    assert 0 < record["median_ms"] <= record["slowest_ms"]
+
+
+@pytest.mark.slow
+def test_pages_are_used_for_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "soak.json"
+    options = ["--minutes", "0.3", "--clients", "2", "--json", str(path)]
+    assert main(["bench", "soak", *options]) in (0, 1)  # memory is not yet flat so early
+    record = json.loads(path.read_text())
+    for kind in ("begin", "check", "step", "play", "pause", "drop", "speed"):
+        assert record["did"][kind] > 0
+    assert record["megabytes_last_quarter"] > 50
+    assert "megabytes in the second quarter" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_pages_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "watch.json"
     options = ["--clients", "3", "--seconds", "1", "--json", str(path)]

@@ -182,7 +182,7 @@ class Twin:
                 self.happened["event left"] += 1
                 del self.things[self.event.cell]
                 self.event = None
-        elif kind is not None and self.uniform() < kind.probability:
+        elif self.uniform() < (kind.probability if kind else 0.0):  # a number is drawn anyway
             cell = self.place(kind.object)
             if cell is not None:
                 self.happened["event came"] += 1

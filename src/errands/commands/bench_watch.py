@@ -48,6 +48,8 @@ class BenchWatch:
     """Which agent acts."""
     clients: int = 16
     """Number of pages."""
+    greedy: int = 0
+    """Pages that loop the most expensive requests; then the others' steps are timed."""
     seconds: float = 10.0
     """Duration of the measurement."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
@@ -56,6 +58,7 @@ class BenchWatch:
     def execute(self) -> int:
         check_range("--seconds", self.seconds, 0.1, 3600)
         check_range("--clients", self.clients, 1, 256)
+        check_range("--greedy", self.greedy, 0, 256)
         check_writable("--json", self.json)
         from errands.commands.watch import check_installed
 
@@ -63,8 +66,11 @@ class BenchWatch:
         from errands.commands.progress import activity
         from errands.evaluation.episodes import origin
 
-        with activity("starting a server and measuring"), own_server(self.clients) as address:
-            rates = asyncio.run(self._measure(address))
+        sessions = self.clients + self.greedy
+        with activity("starting a server and measuring"), own_server(sessions) as server:
+            if self.greedy:
+                return self._tell_steps(asyncio.run(self._measure_steps(server.address)))
+            rates = asyncio.run(self._measure(server.address))
         record: dict[str, Any] = {
             "world": self.world,
             "agent": self.agent,
@@ -86,6 +92,67 @@ class BenchWatch:
                 f"(target: {TARGET:g})"
             )
         return 0
+
+    def _tell_steps(self, seconds: list[float]) -> int:
+        from errands.evaluation.episodes import origin
+
+        milliseconds = [1000 * value for value in seconds]
+        record: dict[str, Any] = {
+            "world": self.world,
+            "agent": self.agent,
+            "clients": self.clients,
+            "greedy": self.greedy,
+            "steps": len(milliseconds),
+            "median_ms": round(statistics.median(milliseconds), 2),
+            "slowest_ms": round(max(milliseconds), 2),
+            "seconds": self.seconds,
+            "cores": os.cpu_count(),
+            **origin(),
+        }
+        if self.json is not None:
+            write_json(self.json, record)
+        if self.json != STANDARD_OUTPUT:
+            print(
+                f"{self.clients} pages beside {self.greedy} greedy ones, {self.world}: a step "
+                f"takes {record['median_ms']:.0f} ms (median), {record['slowest_ms']:.0f} at most"
+            )
+        return 0
+
+    async def _measure_steps(self, address: str) -> list[float]:
+        """The times of the clients' steps, while others loop what takes longest."""
+        others = [asyncio.create_task(loop_greedily(address)) for _ in range(self.greedy)]
+        try:
+            steps = await asyncio.gather(*(self._stepped(address, k) for k in range(self.clients)))
+        finally:
+            for task in others:
+                task.cancel()
+            ended = await asyncio.gather(*others, return_exceptions=True)
+        for end in ended:
+            if isinstance(end, Exception):
+                raise Problem(f"a greedy page failed: {end}")
+        return [seconds for client in steps for seconds in client]
+
+    async def _stepped(self, address: str, seed: int) -> list[float]:
+        from websockets.asyncio.client import connect
+
+        wanted = LISTS.get(self.world, WORLDS[self.world].example)
+        choice = {"world": self.world, "agent": self.agent, "list": wanted}
+        ends = time.perf_counter() + self.seconds
+        times: list[float] = []
+        async with connect(address, compression=None) as page:
+            await page.recv()  # hello
+            outcome = "none yet"
+            while time.perf_counter() < ends:
+                if outcome:
+                    await page.send(json.dumps({"kind": "begin", **choice, "seed": seed}))
+                    await _answered(page, "frame")
+                    seed += self.clients
+                began = time.perf_counter()
+                await page.send(json.dumps({"kind": "step"}))
+                outcome = (await _answered(page, "frame"))["outcome"]
+                times.append(time.perf_counter() - began)
+                await asyncio.sleep(1 / ASKED)
+        return times
 
     async def _measure(self, address: str) -> list[float]:
         """The rate of every client, all over the same interval."""
@@ -120,9 +187,57 @@ class BenchWatch:
             return frames / self.seconds
 
 
+GREEDY: tuple[tuple[str, dict[str, object]], ...] = (
+    ("sampled", {"kind": "sample", "world": "block", "sort": "events"}),
+    ("sampled", {"kind": "sample", "world": "grid", "sort": "events"}),
+    ("checked", {"kind": "check", "world": "grid", "text": "vsit teh pgi, " * 500}),
+    (
+        "frame",
+        {
+            "kind": "begin",
+            "world": "block",
+            "agent": "near-optimal",
+            "rival": "shortest-path",
+            "list": ", ".join(["visit cat"] * 100),
+            "seed": 1,
+        },
+    ),
+)
+
+
+async def loop_greedily(address: str) -> None:
+    """Ask for what takes the server longest, again and again."""
+    from websockets.asyncio.client import connect
+
+    async with connect(address, compression=None) as page:
+        await page.recv()  # hello
+        while True:
+            for answer, request in GREEDY:
+                await page.send(json.dumps(request))
+                await _answered(page, answer)
+
+
+async def _answered(page: Any, kind: str) -> dict[str, Any]:
+    """The next message of a kind."""
+    while True:
+        message: dict[str, Any] = json.loads(await page.recv())
+        if message["kind"] == "notice":
+            raise Problem(f"the server says: {message['message']}")
+        if message["kind"] == kind:
+            return message
+
+
+@dataclass(frozen=True)
+class OwnServer:
+    """A server that was started for a measurement."""
+
+    address: str  # of its WebSocket
+    process: int
+
+
 @contextmanager
-def own_server(sessions: int) -> Iterator[str]:
-    """A server in a separate process, which clients do not slow down; yields its WebSocket."""
+def own_server(sessions: int) -> Iterator[OwnServer]:
+    """A server in a separate process, which clients do not slow down."""
     command = [sys.executable, "-m", "errands.cli", "watch", "--port", "0"]
     command += ["--sessions", str(sessions)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -131,6 +246,6 @@ def own_server(sessions: int) -> Iterator[str]:
             found = re.search(r"http(://\S+/)", server.stdout.readline())
             if found is None:
                 raise Problem("errands watch does not start; try it alone to see why")
-            yield f"ws{found[1]}talk"
+            yield OwnServer(f"ws{found[1]}talk", server.pid)
         finally:
             server.terminate()

@@ -84,13 +84,19 @@ class TrainSkill(_Run):
     """Block world: the trained eyes, from a run of `errands train eyes` or from a skill; by default
     those of the shipped skill."""
 
+    longer: float = 1.0
+    """Multiplies the frames of both stages, distillation and fine-tuning."""
+
     def execute(self) -> int:
+        check_range("--longer", self.longer, 0.01, 1000)
         if self.teacher == "rl" and eyes_of(self.world) != "grid":
             raise Problem("--teacher rl needs --world grid; use planner or none")
         is_block = eyes_of(self.world) == "block"
         if self.in_lists and not (is_block and self.scenario == "independent"):
             raise Problem("--in-lists needs --world block --scenario independent")
         device = self.prepare()
+        from dataclasses import replace
+
         from errands.presets import skill_training
         from errands.stages.skill import SkillTrainer
 
@@ -104,6 +110,9 @@ class TrainSkill(_Run):
             eyes=self.eyes,
             seed=self.seed,
         )
+        stages = training.distill, training.finetune
+        distill, finetune = (replace(at, frames=round(self.longer * at.frames)) for at in stages)
+        training = replace(training, distill=distill, finetune=finetune)
         run_training(training, lambda: SkillTrainer(training, device), self.out, _tell_skill)
         return 0
 
