@@ -120,6 +120,9 @@ class SkillTraining(Training):
         "alpha, weight of the termination signal's loss; 0.1 is too weak for so few frames",
         paper=0.1,
     )
+    contrast: float = setting(
+        0.0, "weight of the termination signal's loss for trained subtasks that were not given"
+    )
     positive_weight: float = setting(
         3.0, "weight of finished states in the termination loss; they are rare", paper=1.0
     )

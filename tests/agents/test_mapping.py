@@ -210,14 +210,14 @@ def test_a_recogniser_keeps_the_order_of_its_pictures():
         torch.testing.assert_close(alone, together[i : i + 1], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("sure", [0.0, 0.7])
-def test_maps_are_kept_as_the_slow_twin_keeps_them(sure):
+@pytest.mark.parametrize(("sure", "tried"), [(0.0, False), (0.7, False), (0.7, True)])
+def test_maps_are_kept_as_the_slow_twin_keeps_them(sure, tried):
     """Step after step, on maps of its own: poses are the same, numbers up to the last bits."""
     worlds = Worlds(BLOCK, 8, list_tasks(BLOCK, "train", (4, 4), step_limit=20))
     worlds.seed(3)
     worlds.reset()
     torch.manual_seed(0)
-    eyes = MapEyes(replace(NETWORK, sure=sure), KINDS, ACTIONS).eval()
+    eyes = MapEyes(replace(NETWORK, sure=sure, tried=tried), KINDS, ACTIONS).eval()
     with torch.no_grad():
         eyes.recogniser.name.weight *= 20  # sure of most cells, and undecided about some
     memory = expected = eyes.initial_memory(8)

@@ -12,7 +12,9 @@ from errands.learning import losses
 from errands.learning.advantages import Credit, assign_credit, generalised_advantages
 from errands.learning.meta_rollout import MetaFrames
 from errands.learning.objectives import (
+    CONTRAST_EVERY,
     actor_critic,
+    contrast,
     distillation,
     meta_actor_critic,
 )
@@ -53,6 +55,26 @@ def test_distillation_terms(batch: tuple[Skill, SkillFrames]) -> None:
     assert terms["kl"].item() == pytest.approx(kl.item(), rel=1e-5)
     told = losses.termination(output.termination, frames.finished, 2.0)
     assert terms["termination"].item() == pytest.approx(0.7 * told.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("world", "every"), [("grid", 1), ("block", CONTRAST_EVERY)])
+def test_contrast_is_the_signal_for_what_was_not_asked(world: str, every: int) -> None:
+    """Frame by frame: finished is what the last step did, whatever the skill was asked for."""
+    skill, frames = batch_of(tiny(world=world, steps=12))
+    others = frames.subtasks.flip(1)  # another world's
+    did = frames.did.clone()
+    did[0, 0] = others[0, 0, :2]
+    told = contrast(skill, replace(frames, did=did), others, others[..., :2], positive_weight=2.0)
+    some = slice(None, None, every)
+    output, _ = skill.unroll(frames.images[some], others[some], frames.begins[some], frames.memory)
+    finished = [
+        [did[t, i].tolist() == others[t, i, :2].tolist() for i in range(did.shape[1])]
+        for t in range(0, len(did), every)
+    ]
+    assert finished[0][0]
+    assert not all(map(all, finished))
+    expected = losses.termination(output.termination, torch.tensor(finished), 2.0)
+    assert told.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_an_episodes_last_frame_teaches_no_action(batch: tuple[Skill, SkillFrames]) -> None:

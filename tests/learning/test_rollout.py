@@ -14,7 +14,7 @@ from errands.config import Preset, Scenario
 from errands.language.instruction import Instruction
 from errands.learning.rollout import SkillFrames, SkillRollout, sample
 from errands.presets import skill_training
-from errands.worlds.spec import BLOCK, GRID, WORLDS
+from errands.worlds.spec import BLOCK, GRID, NOTHING, WORLDS
 from errands.worlds.tasks import TaskSource, given_list, list_tasks, skill_tasks
 from errands.worlds.vector import Worlds
 from twins.skills import Moment, ScriptedSkill, optimal_or_idle
@@ -97,6 +97,14 @@ def test_teacher_is_a_distribution_where_the_student_decides(story: Story) -> No
     optimal, running = story.whole("optimal"), story.whole("running")
     assert optimal.shape == (story.times, COUNT, 13)
     torch.testing.assert_close(optimal.sum(-1)[running], torch.ones(int(running.sum())))
+
+
+def test_what_the_last_step_did_is_kept_beside_what_was_asked(story: Story) -> None:
+    """A finished subtask was done by the step before; an episode begins with nothing done."""
+    did, finished, subtasks = (story.whole(name) for name in ("did", "finished", "subtasks"))
+    assert torch.equal(did[finished], subtasks[finished][:, :2])
+    assert (did[story.whole("begins")] == NOTHING).all()
+    assert ((did != NOTHING).all(dim=-1) & ~finished).any()  # on the way it met something else
 
 
 def test_deeds_of_a_finished_episode_add_up_to_its_count() -> None:

@@ -45,12 +45,15 @@ def look(eyes, images, actions, begins, memory):
 
     cells_named = torch.tensor(network.visible)
     named = torch.softmax(eyes.recogniser(images, pitch, cells_named), dim=2)[..., 1:]  # (B, V, K)
-    named = named * (named.amax(dim=2, keepdim=True) >= network.sure)
+    sure = named.amax(dim=2, keepdim=True) >= network.sure
+    named = named * sure
     shown = named.sum(dim=2, keepdim=True)
     cells = torch.cat((cells[..., :-1], cells[..., -1:] * network.fade), dim=2)
     where = in_view[place][:, cells_named][..., None].expand(-1, -1, eyes.named + 1)
     old = cells.gather(1, where)
     kinds, fresh = named + (1 - shown) * old[..., :-1], torch.maximum(shown, old[..., -1:])
+    if network.tried:
+        fresh[~sure & (old[..., :-1].sum(dim=2, keepdim=True) < 0.5)] = 1.0
     cells = cells.scatter(1, where, torch.cat((kinds, fresh), dim=2))
     cells[:, -1] = 0.0  # outside
     now = _window(eyes, cells, row * side + column, window[place])

@@ -54,11 +54,13 @@ _MAPS_1: dict[str, Any] = {
     "largest": 8,
     "fade": 0.9,
     "sure": 0.0,
+    "tried": False,
 }
-_GUESSES = {"sure": 0.0}  # the first maps took every name, however improbable
+# The first maps took every name, however improbable, and forgot at once where they had looked.
+_FIRST_MAPS = {"sure": 0.0, "tried": False}
 _SILENT_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
 _TRAINING_1: dict[str, dict[str, Any]] = {
-    "skill": {"in_lists": False, "eyes": "", "crowd": 0.0},
+    "skill": {"in_lists": False, "eyes": "", "crowd": 0.0, "contrast": 0.0},
     "meta": {"credit": "step", "crowd": 0.0},
     "eyes": {"crowd": 0.0},
 }
@@ -106,7 +108,7 @@ def lift_training(training: Mapping[str, Any]) -> dict[str, Any]:
 def lift_network(kind: str, network: Any) -> Any:
     """A network's settings; whatever is no such thing stays as it is, to be refused later."""
     if isinstance(network, dict) and isinstance(network.get("maps"), dict):
-        network = network | {"maps": _GUESSES | network["maps"]}
+        network = network | {"maps": _FIRST_MAPS | network["maps"]}
     if not isinstance(network, dict) or kind not in _SILENT_1 or "hints" in network:
         return network
     silent = {name: value for name, value in _SILENT_1[kind].items() if name not in network}

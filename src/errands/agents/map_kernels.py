@@ -91,6 +91,7 @@ def remember(
     largest: int,
     fade: float,
     sure: float,
+    tried: bool,
     cells: Numbers32,
     seen: Bytes,
 ) -> None:
@@ -106,7 +107,7 @@ def remember(
         _show(cells[i], poses[i], side, reach, largest, known, seen[i, window:body])
         for k in range(side * side):
             cells[i, k, -1] *= np.float32(fade)
-        _enter(logits[i], named, poses[i], aside, side, sure, cells[i])
+        _enter(logits[i], named, poses[i], aside, side, sure, tried, cells[i])
         _show(cells[i], poses[i], side, reach, largest, known, seen[i, :window])
         seen[i, body:] = 0
         seen[i, body + poses[i, PITCH]] = 255
@@ -124,9 +125,13 @@ def _enter(
     aside: int,
     side: int,
     sure: float,
+    tried: bool,
     cells: Numbers32,
 ) -> None:
-    """What was recognised for sure replaces what was known, as far as it is not hidden."""
+    """What was recognised for sure replaces what was known, as far as it is not hidden.
+
+    What remains unknown is marked as `tried`: the agent has just looked there, in vain.
+    """
     heading = pose[HEADING]
     to_row, to_column = ROW_AHEAD[heading], COLUMN_AHEAD[heading]
     right_row, right_column = ROW_AHEAD[(heading + 1) % 4], COLUMN_AHEAD[(heading + 1) % 4]
@@ -148,9 +153,11 @@ def _enter(
             chances[kind] = chances[kind + 1] / total  # the first is that the cell is hidden
             surest = max(surest, chances[kind])
             shown += chances[kind]
-        if surest < np.float32(sure):
-            continue
         cell = cells[r * side + c]
+        if surest < np.float32(sure):
+            if tried and cell[:kinds].sum() < np.float32(0.5):
+                cell[kinds] = np.float32(1.0)
+            continue
         for kind in range(kinds):
             cell[kind] = chances[kind] + (np.float32(1.0) - shown) * cell[kind]
         cell[kinds] = max(shown, cell[kinds])

@@ -131,6 +131,7 @@ class MapEyes(MapWindow):
             network.largest,
             network.fade,
             network.sure,
+            network.tried,
             cells.numpy(),
             seen.numpy(),
         )

@@ -29,7 +29,9 @@ class MapNetwork:
     largest: int = setting(8, "open cells a side of the largest map")
     fade: float = setting(0.9, "decay of a cell's freshness at each step")
     # A guess on the map would never be checked.
-    sure: float = setting(0.9, "how probable the name of a cell must be")
+    sure: float = setting(0.95, "how probable the name of a cell must be")
+    # A search that forgets where it has looked in vain turns back and forth.
+    tried: bool = setting(True, "unknown cells are fresh, too, where a picture did not show them")
 
     @property
     def in_view(self) -> int:

@@ -18,6 +18,7 @@ from errands.learning.meta_rollout import MetaFrames
 from errands.learning.rollout import SkillFrames
 
 Terms = dict[str, Tensor]
+CONTRAST_EVERY = 4  # steps, with a map: one in four is enough, and saves time
 
 
 def distillation(
@@ -35,6 +36,22 @@ def distillation(
     if output.deed is not output.termination:  # a counter: the teacher says when to count
         terms["deed"] = alpha * losses.termination(output.deed, frames.deeds)
     return terms
+
+
+def contrast(
+    skill: Skill, frames: SkillFrames, others: Tensor, meant: Tensor, *, positive_weight: float
+) -> Tensor:
+    """Termination where other subtasks (T, B, 3) had been given; `meant` (T, B, 2) finishes them.
+
+    Ours. A skill that is asked to transform a horse never picks one up: what tells the two apart is
+    not in its own frames, and whatever it takes for the difference, it also takes for the
+    difference where a pair was never trained.
+    """
+    # A map shows the step before beside this one; what else a skill remembers needs every step.
+    some = slice(None, None, CONTRAST_EVERY if skill.network.maps else 1)
+    begins, finished = frames.begins[some], (frames.did[some] == meant[some]).all(dim=-1)
+    output, _ = skill.unroll(frames.images[some], others[some], begins, frames.memory)
+    return losses.termination(output.termination, finished, positive_weight)
 
 
 def actor_critic(

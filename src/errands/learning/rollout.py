@@ -15,8 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from errands.agents.mapping import MapEyes
 from errands.agents.memory import Memory, each, leaves, restored
 from errands.agents.skill import Skill
+from errands.learning.searcher import Searcher
 from errands.worlds.vector import Worlds
 
 SUBTASK = 2  # verb and object make a subtask; how often it is to be done comes after them
@@ -32,6 +34,7 @@ class SkillFrames:
     running: Tensor  # the agent decides here: false on the last frame of an episode, or subtask
     finished: Tensor  # the subtask is finished here: what the termination signal should say
     deeds: Tensor  # the subtask was done once more by the step before: the teacher says so
+    did: Tensor  # (T, B, 2) verb and object of whatever the step before did; NOTHING if nothing
     actions: Tensor
     log_probabilities: Tensor  # of the action, when it was chosen
     values: Tensor
@@ -82,6 +85,7 @@ class SkillRollout:
         self.begins = np.ones(worlds.count, np.bool_)
         self.deeds = np.zeros(worlds.count, np.bool_)
         self.teacher = worlds.new_teacher()
+        self.searcher = Searcher(skill.eyes, worlds) if isinstance(skill.eyes, MapEyes) else None
         worlds.reset()
         self.asked = worlds.privileged_subtasks()  # what the skill was asked for last
 
@@ -114,10 +118,12 @@ class SkillRollout:
             subtask = torch.from_numpy(due.astype(np.int64))
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
             if teacher:
-                optimal[:] = self.advisor(worlds) if self.advisor else self._plan()
+                optimal[:] = self.advisor(worlds) if self.advisor else self._plan(looked)
                 optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
             decides = ~ended_before & ~pauses
+            did = worlds.privileged["deed_verb"], worlds.privileged["deed_object"]
             keep(images=looked.cpu(), subtasks=subtask, begins=begins, running=decides)
+            keep(did=np.stack(did, axis=1).astype(np.int64))
             keep(finished=worlds.done if counts else self.deeds, optimal=optimal, deeds=self.deeds)
             with torch.no_grad():
                 output, self.memory = skill.step(
@@ -165,8 +171,10 @@ class SkillRollout:
             reward=float(every.mean()) if every.size else 0.0,
         )
 
-    def _plan(self) -> NDArray[np.bool_]:
+    def _plan(self, looked: Tensor) -> NDArray[np.bool_]:
         """Every action (worlds, actions) that the planner would take."""
+        if self.searcher:
+            return self.searcher.advise(looked.cpu().numpy(), self.asked)
         return self.teacher.plan(self.asked).optimal
 
     def _look(self, skill: Skill) -> tuple[Tensor, Memory]:

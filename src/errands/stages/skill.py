@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from errands.agents.recogniser import Recogniser
 from errands.agents.skill import Skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
+from errands.language.vocabulary import INTERACT
 from errands.learning import distributed, objectives
 from errands.learning.advantages import Credit, assign_credit
 from errands.learning.curriculum import Curriculum, crowded
@@ -66,6 +68,12 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         trained = training_subtasks(self.spec, training.scenario, "train")
         worlds = Worlds(self.spec, training.worlds, trained, self.curriculum.setting)
         worlds.seed(rank_seed)
+        codes = [item.code(self.spec.vocabulary) for item in trained.pool]
+        self.trained = torch.tensor(codes)  # (n, 3)
+        self.meant = self.trained[:, :2].clone()  # the verb that "interact with" stands for
+        rule = torch.from_numpy(worlds.rules["interact"][0].astype(np.int64))
+        interacts = self.meant[:, 0] == INTERACT
+        self.meant[interacts, 0] = rule[self.meant[interacts, 1]]
         self.school = (
             School(self.spec, training, rank_seed + training.worlds)
             if training.teacher == "rl"
@@ -156,9 +164,10 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
     def objective(self, frames: SkillFrames, credit: Credit | None, phase: Phase[Stage]) -> Terms:
         training, frames = self.training, to_device(frames, self.device)
         termination = {"alpha": training.termination, "positive_weight": training.positive_weight}
+        terms = self._contrast(frames) if training.contrast else {}
         if credit is None:
-            return objectives.distillation(self.skill, frames, **termination)
-        return objectives.actor_critic(
+            return terms | objectives.distillation(self.skill, frames, **termination)
+        return terms | objectives.actor_critic(
             self.skill,
             frames,
             credit.to(self.device),
@@ -167,6 +176,14 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
             value_weight=training.value,
             entropy_weight=phase.entropy_weight,
         )
+
+    def _contrast(self, frames: SkillFrames) -> Terms:
+        """What the signal would have been for another trained subtask, drawn for each frame."""
+        drawn = torch.randint(len(self.trained), frames.begins.shape, generator=self.sampling)
+        others, meant = self.trained[drawn].to(self.device), self.meant[drawn].to(self.device)
+        weight = self.training.positive_weight
+        loss = objectives.contrast(self.skill, frames, others, meant, positive_weight=weight)
+        return {"contrast": self.training.contrast * loss}
 
     def embedding(self) -> Callable[[Tensor], Tensor]:
         return self.skill.embedding
