@@ -12,6 +12,10 @@ TORCH ?= $(shell grep '^torch==' constraints.txt)
 # -qq drops pip's progress and warnings, but not its errors.
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
+# Never newer ones instead without a word: the tests have not seen them.
+UNTESTED := { echo "setup: the tested versions of constraints.txt cannot be installed here;" \
+	"untested ones: $(BIN)/pip install -e '.[agents,watch]'" >&2; exit 1; }
+
 .DEFAULT_GOAL := help
 .PHONY: setup demo test check lowest browser lint format clean help
 
@@ -22,9 +26,10 @@ $(STAMP): pyproject.toml constraints.txt
 		{ echo "errands needs Python 3.11 or newer: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/pip || { echo "setup: creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "setup: installing $(TORCH)"
-	@$(PIP) install -c constraints.txt '$(TORCH)'
+	@$(PIP) install -c constraints.txt '$(TORCH)' || $(UNTESTED)
 	@echo "setup: installing errands and its tools, in the versions of constraints.txt"
-	@$(PIP) install -c constraints.txt -e '.[agents,watch,human,sb3,ray,dev]'
+	@$(PIP) install -c constraints.txt -e '.[agents,watch,human,sb3,ray,dev]' || $(UNTESTED)
+	@$(BIN)/python tests/pinned.py
 	@touch $@
 	@echo "setup: done, try $(BIN)/errands --help"
 

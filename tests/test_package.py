@@ -1,10 +1,12 @@
 """What an installed copy of the package promises: its version, its types and its tested pins."""
 
 import re
+import tomllib
 from importlib import metadata, resources
 from pathlib import Path
 
 import errands
+from pinned import CONSTRAINTS, different, pins
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -30,3 +32,34 @@ def test_constraints_pin_every_runtime_requirement_exactly() -> None:
         if "extra ==" not in requirement
     }
     assert required <= pinned
+
+
+def test_every_range_of_versions_has_both_ends() -> None:
+    """A next major version may break what depends on it."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    for requirement in (*project["dependencies"], *(item for extra in extras for item in extra)):
+        assert re.fullmatch(r"[\w.-]+>=[\d.]+,<\d+", requirement), requirement
+
+
+def test_the_tested_versions_are_within_the_ranges() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    tested = {
+        name.lower().replace("_", "-"): version for name, version in pins(CONSTRAINTS.read_text())
+    }
+    extras = project["optional-dependencies"].values()
+    for requirement in (*project["dependencies"], *(item for extra in extras for item in extra)):
+        name, _, bounds = requirement.partition(">=")
+        if name in tested:  # the libraries that speeds are compared with are not pinned
+            least, most = bounds.split(",<")
+            assert numbers(least) <= numbers(tested[name]) < numbers(most), requirement
+
+
+def numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def test_other_versions_than_the_tested_ones_are_named() -> None:
+    installed = metadata.version("numpy")
+    assert different([("numpy", installed), ("no-such-package", "1.0")]) == []
+    assert different([("numpy", "0.1")]) == [f"numpy {installed} instead of 0.1"]
