@@ -31,7 +31,8 @@ class BenchWorlds:
     Actions are random; observations and the resets of finished episodes are included. A step should
     cost the same in a small batch and in a large one: this is measured with 32 steps per call, and
     again with one step per call. Single Gymnasium environments are measured as well. With --peers,
-    Minigrid, XLand-MiniGrid and ViZDoom are measured in the same run (pip install 'errands[peers]').
+    Minigrid, XLand-MiniGrid and ViZDoom are measured in the same run, too
+    (pip install 'errands[peers]').
 
     examples
       errands bench worlds
