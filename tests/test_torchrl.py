@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from errands.worlds.registration import environments
 
 ROLLOUT = """
@@ -38,6 +40,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_rollout_is_that_of_single_worlds() -> None:
     """In a process of its own: importing TorchRL warns of what it will change."""
     names = [f"errands:{name}" for name in environments()]
