@@ -15,6 +15,7 @@ def main_of(script: str) -> Any:
     return runpy.run_path(str(EXAMPLES / script))["main"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", environments())
 def test_stable_baselines3_trains_on_a_batch(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--steps", "360", "--worlds", "4", "--rollout", "90"]

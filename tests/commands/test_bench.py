@@ -13,6 +13,7 @@ from errands import presets
 from errands.cli import main
 from errands.commands import bench, bench_training, peers, timing
 from errands.commands.timing import rates_in_turn, steps_per_second
+from errands.worlds.registration import environments
 from twins.training import ITERATION, tiny, tiny_meta
 
 
@@ -37,7 +38,13 @@ def test_both_worlds_are_measured_at_every_batch_size(
         assert speed["nanoseconds_one_a_call"] > 0
     assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS  # one core only for a while
     assert record["peers"] == []
-    assert "steps/s" in capsys.readouterr().out
+    assert [single["environment"] for single in record["singles"]] == list(environments())
+    for single in record["singles"]:
+        assert 0 < single["microseconds_per_reset"] < 1e6
+        assert 0 < single["microseconds_per_step"] < 1e6
+    said = capsys.readouterr().out
+    assert "steps/s" in said
+    assert "errands/BlockSkill-v0" in said
 
 
 def test_missing_peers_are_named(
@@ -61,9 +68,11 @@ def test_peers_are_set_beside_our_worlds(
 
     monkeypatch.setattr(peers, "check_installed", lambda: None)
     monkeypatch.setattr(peers, "measure_peer", measured)
+    monkeypatch.setattr(peers, "SINGLE", {"gymnasium": "CartPole-v1"})
     assert main(["bench", "worlds", "--peers", "--seconds", "0.02"]) == 0
     said = capsys.readouterr().out
     assert all(f"peer {name}" in said for name in peers.PEERS)
+    assert "CartPole-v1" in said
 
 
 def test_a_peer_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

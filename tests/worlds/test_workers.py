@@ -80,6 +80,7 @@ for env in parents:
 SCRIPTS = {"async": ASYNC, "subproc": SUBPROC, "forked": FORKED, "inherited": INHERITED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_workers_can_be_forked_after_a_reset_in_the_parent(script: str) -> None:
     """In a process of its own: what other tests have started does not matter there."""

@@ -30,8 +30,9 @@ class BenchWorlds:
 
     Actions are random; observations and the resets of finished episodes are included. A step should
     cost the same in a small batch and in a large one: this is measured with 32 steps per call, and
-    again with one step per call. With --peers, Minigrid, XLand-MiniGrid and ViZDoom are measured in
-    the same run (pip install 'errands[peers]').
+    again with one step per call. Single Gymnasium environments are measured as well. With --peers,
+    Minigrid, XLand-MiniGrid and ViZDoom are measured in the same run, too
+    (pip install 'errands[peers]').
 
     examples
       errands bench worlds
@@ -69,14 +70,18 @@ class BenchWorlds:
             for world in WORLDS:
                 say(f"measuring {world} worlds")
                 speeds += measure(world, BATCHES, self.seconds)
+            say("measuring single environments")
+            singles = measure_singles(self.seconds, with_peers=self.peers)
             for name in peers.PEERS if self.peers else ():
                 say(f"measuring {peers.PEERS[name].title}")
                 others.append(peers.measure_peer(name, self.seconds, cores))
-        record = {"cores": cores, "seconds": self.seconds, "worlds": speeds, "peers": others}
+        record = {"cores": cores, "seconds": self.seconds, "worlds": speeds, "singles": singles}
+        record["peers"] = others
         if self.json is not None:
             write_json(self.json, {**record, **origin()})
         if not quiet:
             _print_tables(speeds, others, cores)
+            _print_singles(singles)
             if self.json is not None:
                 print(f"wrote {self.json}")
         return 0
@@ -112,6 +117,52 @@ def measure(world: str, batches: Sequence[int], seconds: float) -> list[dict[str
             batches, rates, rates_on_one, single_rates, strict=True
         )
     ]
+
+
+def measure_singles(seconds: float, *, with_peers: bool) -> list[dict[str, Any]]:
+    """Microseconds of a reset and of a step (resets included) of environments with one world."""
+    import importlib
+
+    from errands.commands import peers
+    from errands.commands.timing import rates_in_turn
+    from errands.worlds.registration import environments
+
+    names = list(environments())
+    for module, name in peers.SINGLE.items() if with_peers else ():
+        importlib.import_module(module)
+        names.append(name)
+    measured = []
+    for name in names:
+        resets, steps = rates_in_turn(_single(name), seconds)
+        measured.append(
+            {
+                "environment": name,
+                "microseconds_per_reset": round(1e6 / resets, 1),
+                "microseconds_per_step": round(1e6 / steps, 1),
+            }
+        )
+    return measured
+
+
+def _single(name: str) -> tuple[Callable[[], int], Callable[[], int]]:
+    """Functions that reset an environment, and that take a random step in it."""
+    import gymnasium
+
+    env: gymnasium.Env[Any, Any] = gymnasium.make(name)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+
+    def reset() -> int:
+        env.reset()
+        return 1
+
+    def step() -> int:
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+        return 1
+
+    return reset, step
 
 
 def _stepping(world: str, batch: int, *, one_a_call: bool) -> Callable[[], int]:
@@ -165,3 +216,16 @@ def _print_tables(speeds: list[dict[str, Any]], others: list[dict[str, Any]], co
         times = [f"{rate / peer:,.1f}" for rate in (ours[BESIDE_PEERS], max(ours.values()))]
         table.add_row(other["title"], f"{peer:,.0f}", kind, *times)
     console.print(table)
+
+
+def _print_singles(singles: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Single environments, microseconds")
+    for heading in ("environment", "reset", "step"):
+        table.add_column(heading, justify="left" if heading == "environment" else "right")
+    for single in singles:
+        name, *times = single.values()
+        table.add_row(name, *(f"{value:,.1f}" for value in times))
+    Console().print(table)

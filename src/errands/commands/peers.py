@@ -20,12 +20,16 @@ from errands.commands.timing import steps_per_second
 XLAND_WORLDS, XLAND_STEPS = 1024, 32
 
 
+# Worlds of peers that Gymnasium makes one at a time, by the module that registers them.
+SINGLE = {"minigrid": "MiniGrid-DoorKey-8x8-v0"}
+
+
 def minigrid() -> Callable[[], int]:
     """One Minigrid world: a key, a door and a goal in 8x8 cells."""
     import gymnasium
 
     importlib.import_module("minigrid")
-    world: Any = gymnasium.make("MiniGrid-DoorKey-8x8-v0")
+    world: Any = gymnasium.make(SINGLE["minigrid"])
     world.action_space.seed(0)
     world.reset(seed=0)
 
