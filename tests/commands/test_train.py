@@ -162,7 +162,11 @@ def test_signals_save_and_end_with_the_usual_code(
         return iterate(trainer)
 
     monkeypatch.setattr(run, "iterate", signalled)
-    assert main([*TRAIN, "--out", str(tmp_path)]) == code
+    usual = signal.signal(number, signal.SIG_DFL)  # under nohup, SIGHUP would be ignored
+    try:
+        assert main([*TRAIN, "--out", str(tmp_path)]) == code
+    finally:
+        signal.signal(number, usual)
     assert "run the same command again to resume" in " ".join(capsys.readouterr().err.split())
     assert (tmp_path / RESUME).exists()
 

@@ -37,7 +37,10 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def save_skill(folder: Path, **changes: Any) -> str:
     torch.manual_seed(0)
     network = SkillNetwork(**{**asdict(SKILL), **changes})
-    save_agent(folder, Skill(network), {"kind": "skill", "network": asdict(network)})
+    learned = {"world": "grid", "analogy": True, "preset": "debug", "seed": 0}
+    training = learned | {"scenario": "independent", "teacher": "planner", "in_lists": False}
+    facts = {"frames": 0, "seconds": 0.0, "training": training}
+    save_agent(folder, Skill(network), {"kind": "skill", "network": asdict(network), **facts})
     return str(folder)
 
 

@@ -125,8 +125,9 @@ def measure_singles(seconds: float, *, with_peers: bool) -> list[dict[str, Any]]
 
     from errands.commands import peers
     from errands.commands.timing import rates_in_turn
-    from errands.worlds.registration import environments
+    from errands.worlds.registration import environments, register_environments
 
+    register_environments()  # those of worlds that were added later, too
     names = list(environments())
     for module, name in peers.SINGLE.items() if with_peers else ():
         importlib.import_module(module)
