@@ -62,6 +62,7 @@ def test_a_batch_is_a_dummy_of_single_worlds(name: str) -> None:
     assert ends >= 3
 
 
+@pytest.mark.slow
 @EVERY_ID
 def test_ppo_learns_from_a_batch_and_logs_its_success(name: str) -> None:
     envs = make_vec_env(name, 4, seed=1)

@@ -58,6 +58,7 @@ def mode(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return str(request.param)
 
 
+@pytest.mark.slow
 def test_what_becomes_of_runs_that_are_killed(
     mode: str,
     tmp_path: Path,

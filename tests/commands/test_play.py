@@ -69,6 +69,7 @@ def test_wrong_words_are_found_first(capsys: pytest.CaptureFixture[str]) -> None
     assert "'cow' is not an object" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["grid", "block"])
 def test_a_game_in_a_terminal(world: str) -> None:
     master, slave = pty.openpty()

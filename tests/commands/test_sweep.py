@@ -112,6 +112,7 @@ def test_a_sweep_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFix
     assert "2 of 4 done" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_all_runs(number: signal.Signals, tmp_path: Path) -> None:
     """Also if it is sent to a background job of a shell, which ignores Ctrl-C itself."""

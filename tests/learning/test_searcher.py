@@ -113,6 +113,7 @@ def test_where_all_is_known_it_looks_again_at_what_is_oldest() -> None:
     assert drawing.advice(VISIT, PIG) == {LEFT}
 
 
+@pytest.mark.slow
 def test_with_trained_eyes_its_advice_carries_out_lists() -> None:
     """Given the correct subtask: 99.0% of 400 lists in a longer run."""
     count = 60

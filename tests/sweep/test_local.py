@@ -160,6 +160,7 @@ def test_hours_end_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert 3 <= now.frames < sweeping.FRAMES
 
 
+@pytest.mark.slow
 def test_two_sweeps_share_a_folder(tmp_path: Path) -> None:
     plan = plan_of({"agent": ["dynamic", "short", "long"]})
     sweeps = LocalSweep(plan, tmp_path, 1), LocalSweep(plan, tmp_path, 1)

@@ -65,6 +65,7 @@ def test_a_request_in_drops_is_let_go(impatient: str) -> None:
         raise AssertionError("it still listens")
 
 
+@pytest.mark.slow
 def test_a_page_that_is_watched_stays(impatient: str) -> None:
     with opened(impatient) as page:
         time.sleep(1.0)
