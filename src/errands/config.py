@@ -42,10 +42,10 @@ class Stage:
 class Training:
     """What every kind of training has."""
 
-    world: str = "grid"
+    world: str = "grid"  # name of the world
     analogy: bool = True  # whether the analogy-making objective is applied
-    preset: Preset = "fast"
-    seed: int = 0
+    preset: Preset = "fast"  # name of the preset
+    seed: int = 0  # of weights, worlds and choices
     worlds: int = setting(512, "worlds in a batch; the paper: 16 threads of 8 episodes", paper=128)
     steps: int = setting(16, "steps in each world before an update; the paper: whole episodes")
     minibatch: int = setting(32, "worlds in a minibatch; frames should fit the cache", paper=128)
@@ -61,7 +61,7 @@ class Training:
     value: float = setting(0.5, "weight of the critic's error")
     discount: float = setting(0.99, "gamma")
     trace: float = setting(0.96, "lambda")
-    analogies: AnalogyWeights = field(default_factory=AnalogyWeights)
+    analogies: AnalogyWeights = field(default_factory=AnalogyWeights)  # weights of that objective
     crowd: float = setting(
         0.0, "largest share of cells with objects in lists; 0: as the world has them"
     )
@@ -70,6 +70,7 @@ class Training:
 
     @property
     def frames_per_iteration(self) -> int:
+        """Frames of a batch."""
         return self.worlds * self.steps
 
     @property
@@ -102,7 +103,7 @@ class EyesTraining(Training):
 class SkillTraining(Training):
     """Learning a parameterized skill."""
 
-    scenario: Scenario = "independent"
+    scenario: Scenario = "independent"  # which subtasks are trained
     teacher: Teacher = "planner"  # what labels in distillation
     in_lists: bool = False  # every other batch is of lists, for a skill that remembers
     eyes: str = ""  # trained eyes of a skill that builds a map
@@ -175,7 +176,7 @@ HARD_STAGES = (
 class MetaTraining(Training):
     """Learning to execute lists with a fixed skill."""
 
-    agent: str = FAVOURITE
+    agent: str = FAVOURITE  # "dynamic", "short", "long" or "flat"
     skill: str = "grid/skill-independent"  # the skill that it commands; Flat has none
     network: MetaNetwork = field(default_factory=MetaNetwork)
     worlds: int = setting(512, "worlds in a batch; the paper: 16 threads of 32 episodes")
@@ -186,7 +187,7 @@ class MetaTraining(Training):
     averaging: float = setting(
         0.995, "decay of the running mean of the weights, which is validated and kept", paper=0.0
     )
-    stages: tuple[MetaStage, ...] = HARD_STAGES
+    stages: tuple[MetaStage, ...] = HARD_STAGES  # one after the other
     credit: Literal["step", "decision"] = setting(
         "step", "where traces fade: at every step, or only where the next step updates"
     )

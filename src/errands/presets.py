@@ -146,7 +146,11 @@ def skill_training(
     eyes: str = "",
     seed: int = 0,
 ) -> SkillTraining:
-    """A preset for a skill, filled in for a world and a scenario."""
+    """A preset for a skill, filled in for a world and a scenario.
+
+    `teacher` says what distillation learns from. With `in_lists`, the skill also learns within
+    lists, and remembers what it saw. `eyes` are trained eyes, for the block world.
+    """
     options: dict[str, Any] = {
         "world": world,
         "scenario": scenario,
@@ -310,7 +314,8 @@ def meta_training(
 ) -> MetaTraining:
     """A preset for a meta controller, filled in for a world and an agent.
 
-    With `soft`, all updates are soft; hints that are named in `without` are left out.
+    With `soft`, all updates are soft; hints that are named in `without` are left out. `skill` is
+    the skill that it commands: a shipped one, or the folder of a run.
     """
     design = designs()[agent]
     options: dict[str, Any] = {

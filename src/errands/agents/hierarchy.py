@@ -29,7 +29,7 @@ class Trace(NamedTuple):
     updated: NDArray[np.bool_]  # (B,) whether it was
     subtask: NDArray[np.int64]  # (B, 3) verb, object, 1; all -1 for Flat
     termination: NDArray[np.float32]  # (B,) probability that the last subtask was finished
-    action: NDArray[np.int64]  # (B,)
+    action: NDArray[np.int64]  # (B,) for `step` of an environment
 
 
 class HierarchyState(NamedTuple):

@@ -26,11 +26,12 @@ OWN_SKILL = "skill"  # folder of an agent's own skill, in the agent's folder
 class TrainedSkill:
     """A skill, and where it comes from."""
 
-    skill: Skill
+    skill: Skill  # the network
     description: dict[str, Any]  # network, training, frames, seconds
 
     @property
     def name(self) -> str:
+        """What it learned: "grid/skill-independent"."""
         learned = self.description["training"]
         return skill_name(
             learned["world"],

@@ -68,9 +68,9 @@ class SkillNetwork:
 class SkillOutput(NamedTuple):
     """What a skill says of each observation; leading dimensions as they came in."""
 
-    logits: Tensor  # (..., actions)
+    logits: Tensor  # (..., actions) of the policy
     termination: Tensor  # (...) logit of beta, that the subtask is finished
-    value: Tensor  # (...)
+    value: Tensor  # (...) the critic's estimate
     deed: Tensor  # (...) logit that it was just done once; without counts, the termination
 
 
@@ -110,6 +110,7 @@ class Skill(nn.Module):
         self.counter = Counter(network.embedding) if counts else None
 
     def initial_memory(self, worlds: int) -> Memory:
+        """What a batch of skills remembers before the first step: nothing."""
         device = self.policy.weight.device
         carried = self.context.size if self.context.recurrent else 0
         return SkillMemory(

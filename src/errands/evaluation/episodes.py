@@ -34,7 +34,7 @@ BATCH = 2048  # worlds stepped at once: enough to fill the cores, few enough to 
 
 
 class Policy(Protocol):
-    """Who decides. One policy serves one batch of worlds from the start of its episodes."""
+    """An agent or a planner, for one batch of worlds, from the start of its episodes."""
 
     def act(self, worlds: Worlds) -> NDArray[np.int64]:
         """An action for every world, also for those whose episode has ended (it is ignored)."""
@@ -44,7 +44,7 @@ class Policy(Protocol):
 class PlannerPolicy:
     """A hand-made policy that sees the whole state."""
 
-    name: str
+    name: str  # "near-optimal" or "shortest-path"
 
     def act(self, worlds: Worlds) -> NDArray[np.int64]:
         return first_optimal(worlds.plan_lists(self.name)).astype(np.int64)
@@ -174,18 +174,19 @@ def run_episodes(
 class InstructionTest:
     """Lists of instructions to measure an agent with."""
 
-    agent: str
-    world: str
-    split: str = "train"
-    length: int = 4
-    with_all: bool = True
-    forgiving: bool = False
-    episodes: int = 1000
-    seed: int = 0
+    agent: str  # its name, as `--agent` takes it
+    world: str  # "grid" or "block"
+    split: str = "train"  # which instructions: "train", "seen", "unseen" or "validation"
+    length: int = 4  # instructions in a list
+    with_all: bool = True  # whether instructions with "all" are sampled
+    forgiving: bool = False  # whether missing targets are replaced
+    episodes: int = 1000  # lists
+    seed: int = 0  # of the first test world
     soft: bool = False  # whether a trained agent updates softly
     sizes: tuple[int, int] | None = None  # smallest and largest map, border included; None: full
 
     def worlds(self, count: int) -> Worlds:
+        """A batch of worlds with such lists."""
         worlds = instruction_worlds(
             self.world,
             count,

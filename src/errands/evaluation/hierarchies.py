@@ -21,6 +21,7 @@ class HierarchyPolicy:
         self.trace: Trace | None = None  # of the last step
 
     def act(self, worlds: Worlds) -> NDArray[np.int64]:
+        """An action for every world, from what its agent may see."""
         observation: dict[str, NDArray[Any]] = {
             "image": worlds.images,
             "tokens": worlds.tokens,

@@ -165,11 +165,11 @@ class SkillTest:
     """Subtasks to measure a skill with."""
 
     agent: str  # the name it goes by in the result
-    world: str
-    scenario: str
-    split: str
-    episodes: int = 1000
-    seed: int = 0
+    world: str  # "grid" or "block"
+    scenario: str  # "independent", "object-dependent" or "inter-extrapolation"
+    split: str  # which subtasks: "train", "unseen" or "validation"
+    episodes: int = 1000  # subtasks
+    seed: int = 0  # of the first test world
 
 
 def evaluate_skill(

@@ -51,9 +51,9 @@ class Instruction:
     The same record describes the subtasks of a skill, whose counts an instruction may not have.
     """
 
-    verb: str
-    object: str
-    quantity: int = 1
+    verb: str  # one of `VERBS`
+    object: str  # its name
+    quantity: int = 1  # how many; `ALL`, which is 0, for all
 
     def __post_init__(self) -> None:
         verb_index(self.verb)
@@ -93,6 +93,7 @@ class Instruction:
     def from_code(
         cls, code: Sequence[int] | NDArray[np.integer], vocabulary: Vocabulary
     ) -> "Instruction":
+        """The instruction with that code (verb, object, quantity)."""
         verb, item, quantity = (int(part) for part in code)
         if not 0 <= verb < len(VERBS) or not 0 <= item < len(vocabulary.objects):
             raise ValueError(f"code {(verb, item, quantity)} is outside this vocabulary")

@@ -61,7 +61,7 @@ class LabelledViews(NamedTuple):
 
 
 class EyesTrainer(Trainer[LabelledViews, Stage]):
-    """Everything that changes while eyes learn."""
+    """Eyes that learn: the network, its views, and everything else that changes."""
 
     training: EyesTraining
     average: Recogniser
@@ -69,6 +69,7 @@ class EyesTrainer(Trainer[LabelledViews, Stage]):
     def __init__(
         self, training: EyesTraining, device: str = "cpu", spec: WorldSpec | None = None
     ) -> None:
+        """`spec` is a user's own world, instead of the one that `training` names."""
         self.spec = spec or WORLDS[training.world]
         torch.manual_seed(training.seed)
         network = training.network

@@ -29,7 +29,7 @@ from errands.worlds.vector import Worlds
 
 
 class MetaTrainer(Trainer[MetaFrames, MetaStage]):
-    """Everything that changes while an agent learns to execute lists."""
+    """A meta controller that learns: the network, its worlds, and everything else that changes."""
 
     training: MetaTraining
     average: MetaController

@@ -30,7 +30,11 @@ def train(
     on_report: Callable[[T, IterationReport], None],
     on_message: Callable[[str], None],
 ) -> T:
-    """Begin or resume a run. Ctrl-C and SIGTERM let the current iteration finish, and save it."""
+    """Begin or resume a run in a folder, with what the trainer needs to resume and the best agent.
+
+    `on_report` hears of every iteration, and `on_message` what a person should know. Ctrl-C and
+    SIGTERM let the current iteration finish, and save it.
+    """
     distributed.join()
     with sole_use(folder, on_message):
         claim(folder, training)

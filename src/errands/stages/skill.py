@@ -45,7 +45,7 @@ def take_eyes(recogniser: Recogniser, name: str) -> None:
 
 
 class SkillTrainer(Trainer[SkillFrames, Stage]):
-    """Everything that changes while a skill learns."""
+    """A skill that learns: the network, its worlds, and everything else that changes."""
 
     training: SkillTraining
     average: Skill

@@ -42,7 +42,10 @@ def skill_worlds(
     split: str = "train",
     spec: WorldSpec | None = None,
 ) -> Worlds:
-    """Worlds that each ask for one subtask."""
+    """Worlds that each ask for one subtask.
+
+    `scenario` and `split` say which subtasks. A `spec` of your own takes the place of `world`.
+    """
     spec = spec or world_spec(world)
     return Worlds(spec, count, skill_tasks(spec, scenario, split), spec.skill)
 
@@ -59,7 +62,12 @@ def instruction_worlds(
     step_limit: int | None = None,
     spec: WorldSpec | None = None,
 ) -> Worlds:
-    """Worlds that ask for a list: sampled from a split, or the one given as `instructions`."""
+    """Worlds that ask for a list: sampled from a split, or the one given as `instructions`.
+
+    `length` is the number of instructions, or a range to sample it from. Without `with_all`, no
+    sampled instruction says "all". A `forgiving` world replaces missing targets. The default of
+    `step_limit` is that of the split. A `spec` of your own takes the place of `world`.
+    """
     spec = spec or world_spec(world)
     setting: Setting = spec.forgiving if forgiving else spec.lists
     if instructions is not None:
@@ -105,7 +113,10 @@ def listed(worlds: Worlds, i: int = 0) -> list[Instruction]:
 
 
 def render(worlds: Worlds, i: int, mode: str) -> NDArray[np.uint8] | str:
-    """World i for people: from above, and the agent's own view beside it if it has one."""
+    """World i for people: from above, and the agent's own view beside it if it has one.
+
+    `mode` is "rgb_array", for a picture, or "ansi", for text with the colours of a terminal.
+    """
     spec, world = worlds.spec, worlds.privileged[i]
     heading = int(world["heading"]) if worlds.kind.first_person else None
     where = world["tiles"], int(world["row"]), int(world["column"]), spec.objects
@@ -137,7 +148,7 @@ def end_of_episode(ended: EpisodeStatistics) -> dict[str, NDArray[Any]]:
 
 
 class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
-    """One world."""
+    """One world; `gymnasium.make` makes it. Observations, infos and options: docs/gymnasium.md."""
 
     metadata = METADATA
 
@@ -156,6 +167,7 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
+        """Begin an episode. With a seed it is always the same one; without, the next one."""
         super().reset(seed=seed)
         if seed is not None or not self._seeded:
             self._worlds.seed(seed if seed is not None else int(self.np_random.integers(2**62)))
@@ -165,6 +177,10 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, Info]:
+        """Act once: observation, reward, whether the list is done, whether time is up, info.
+
+        The info is empty until the last step of an episode, which has its statistics.
+        """
         if self._closed:
             raise gymnasium.error.ClosedEnvironmentError("step() after close(): make another one")
         if not self._seeded:
@@ -186,6 +202,7 @@ class ErrandsEnv(gymnasium.Env[Observation, np.int64]):
         return render(self._worlds, 0, self.render_mode)
 
     def close(self) -> None:
+        """Close the window, if there is one. A closed environment cannot be stepped."""
         self._closed = True
         if self._window is not None:
             self._window.close()

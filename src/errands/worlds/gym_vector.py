@@ -40,7 +40,7 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 
 
 class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
-    """A batch of worlds in one process.
+    """A batch of worlds in one process; `gymnasium.make_vec` makes it.
 
     `autoreset_mode` says how the next episode begins. "next-step", as everywhere in Gymnasium: the
     step after an episode's last one ignores its action and returns the next episode's first
@@ -79,6 +79,11 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, Info]:
+        """Begin episodes, in every world or where `options["reset_mask"]` is true.
+
+        World i gets seed + i, or seed i of a sequence; where that is None, or without a seed, it
+        continues with the next episode.
+        """
         mask = (options or {}).get("reset_mask")
         if not self._begun:  # no world has an episode yet that a mask could leave alone
             mask = None
@@ -97,6 +102,7 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
     def step(
         self, actions: NDArray[np.int64]
     ) -> tuple[Observation, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], Info]:
+        """Act once in every world: observations, rewards, lists done, time is up, infos."""
         if self.closed:
             raise gymnasium.error.ClosedEnvironmentError("step() after close(): make another one")
         if not self._begun:
@@ -120,6 +126,7 @@ class ErrandsVectorEnv(gymnasium.vector.VectorEnv[Observation, NDArray[np.int64]
         return self._observations(), rewards, done, cut_off, info
 
     def render(self) -> Any:
+        """A picture or text of each world."""
         if self.render_mode is None:
             return None
         return tuple(render(self._worlds, i, self.render_mode) for i in range(self.num_envs))

@@ -84,7 +84,7 @@ class StepLimits:
 class WorldSpec:
     """One world. A user's own is made by `dataclasses.replace` or from scratch (docs/worlds.md)."""
 
-    name: str
+    name: str  # what it is called in messages and in the files of runs
     kind: str  # how an agent acts and sees (kinds.KINDS): "grid" or "block"
     vocabulary: Vocabulary  # objects, and the quantities an instruction may carry
     transforms: Mapping[str, str | None]  # what an object turns into; None or absent: it is gone
@@ -92,9 +92,9 @@ class WorldSpec:
     skill: Setting  # episodes of one subtask
     lists: Setting  # episodes of a list of instructions
     forgiving: Setting  # the same, with missing targets put back
-    event: Event | None
-    rewards: Rewards = field(default_factory=Rewards)
-    limits: StepLimits = field(default_factory=StepLimits)
+    event: Event | None  # what appears at random; None: nothing does
+    rewards: Rewards = field(default_factory=Rewards)  # of each step
+    limits: StepLimits = field(default_factory=StepLimits)  # of episodes
     walks: Mapping[str, float] = field(default_factory=dict)  # object: chance to move per step
     held_out: tuple[tuple[str, str], ...] = ()  # unseen (verb, object), not the paper's splits
     fewest_for_all: int = 2  # targets of an instruction with "all": loops as long as published [K]
@@ -148,6 +148,7 @@ class WorldSpec:
 
     @property
     def objects(self) -> tuple[str, ...]:
+        """Names of the kinds of object, in the order of their codes."""
         return self.vocabulary.objects
 
     @property

@@ -36,8 +36,8 @@ class EpisodeStatistics:
     """Finished episodes, one row each."""
 
     world: NDArray[np.int64]  # which world of the batch
-    reward: NDArray[np.float64]
-    steps: NDArray[np.int64]
+    reward: NDArray[np.float64]  # sum over the episode
+    steps: NDArray[np.int64]  # length of the episode
     completed: NDArray[np.int64]  # instructions done
     success: NDArray[np.bool_]  # the whole list was done
     events: NDArray[np.int64]  # how often the event happened
@@ -56,20 +56,20 @@ class Worlds:
     ) -> None:
         if count < 1:
             raise ValueError(f"a batch needs at least one world, not {count}")
-        self.spec = spec
-        self.count = count
+        self.spec = spec  # what the worlds are
+        self.count = count  # how many there are
         self.rules: Records = compile_rules(spec)
-        self.actions = len(self.kind.actions)
-        self.idle_action = int(self.kind.idle)
-        self.longest = tasks.lengths[1]
+        self.actions = len(self.kind.actions)  # number of actions
+        self.idle_action = int(self.kind.idle)  # the action without effect
+        self.longest = tasks.lengths[1]  # instructions of the longest list
         self._worlds = new_records(World, count)
         self._goals = np.zeros((count, self.longest, 4), np.int16)
         self._planner = Planner(spec, self.rules)
-        self.rewards = np.zeros(count, np.float32)
-        self.status = np.zeros(count, np.uint8)
-        self.images = np.zeros((count, *spec.image_shape), np.uint8)
-        self.tokens = np.zeros((count, self.longest, 3), np.int64)
-        self.mask = np.zeros((count, self.longest), np.bool_)
+        self.rewards = np.zeros(count, np.float32)  # of the last step
+        self.status = np.zeros(count, np.uint8)  # 0 while an episode runs
+        self.images = np.zeros((count, *spec.image_shape), np.uint8)  # what each agent sees
+        self.tokens = np.zeros((count, self.longest, 3), np.int64)  # the lists, for networks
+        self.mask = np.zeros((count, self.longest), np.bool_)  # where there is an instruction
         self._returns = np.zeros(count, np.float64)
         self.change_tasks(tasks)
         self.change_setting(setting or spec.lists)
