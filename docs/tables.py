@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import gallery
 from errands.agents.hints import HINTS
 from errands.agents.load import PRETRAINED, shipped_agents
 from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
@@ -358,6 +359,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers": peers,
     "training speed": training_speed,
     "pages at once": pages_at_once,
+    **gallery.TABLES,
 }
 
 
