@@ -25,6 +25,10 @@ REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
 PAGES = (REPOSITORY / "README.md", *sorted(DOCS.glob("*.md")))
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+TUTORIAL = DOCS / "tutorial.md"  # is run as a whole, by test_tutorial.py
+PAGES_WITH_EXAMPLES = pytest.mark.parametrize(
+    "page", [page for page in PAGES if page != TUTORIAL], ids=lambda page: page.stem
+)
 
 
 class Block(NamedTuple):
@@ -71,6 +75,7 @@ def test_every_page_is_tested() -> None:
     names = {page.stem for page in PAGES}
     assert names >= {"README", "worlds", "gymnasium", "cli", "training", "design", "benchmarks"}
     assert names >= {"agents", "notebook", "own-world", "results", "errata"}
+    assert names >= {"tutorial", "gallery", "api"}
 
 
 def in_place_of_debug(shrunk: Any, world: str, what: str, preset: str, **options: Any) -> Any:
@@ -79,7 +84,7 @@ def in_place_of_debug(shrunk: Any, world: str, what: str, preset: str, **options
     return shrunk(world, what, **options)
 
 
-@EVERY_PAGE
+@PAGES_WITH_EXAMPLES
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a page share their names, from top to bottom. Training takes a few iterations."""
     monkeypatch.chdir(tmp_path)
@@ -111,7 +116,7 @@ def test_commands_in_sentences_exist(page: Path) -> None:
         assert name in cli.COMMANDS or name in groups, said
 
 
-@EVERY_PAGE
+@PAGES_WITH_EXAMPLES
 def test_shown_output_is_what_is_printed(
     page: Path,
     tmp_path: Path,
