@@ -17,7 +17,7 @@ UNTESTED := { echo "setup: the tested versions of constraints.txt cannot be inst
 	"untested ones: $(BIN)/pip install -e '.[agents,watch]'" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test check lowest browser lint format clean help
+.PHONY: setup demo test check lowest browser docs lint format clean help
 
 setup: $(STAMP) ## Create .venv and install the package with its tools (again when a requirement changes)
 
@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "setup: installing $(TORCH)"
 	@$(PIP) install -c constraints.txt '$(TORCH)' || $(UNTESTED)
 	@echo "setup: installing errands and its tools, in the versions of constraints.txt"
-	@$(PIP) install -c constraints.txt -e '.[agents,watch,human,sb3,ray,dev]' || $(UNTESTED)
+	@$(PIP) install -c constraints.txt -e '.[agents,watch,human,sb3,ray,docs,dev]' || $(UNTESTED)
 	@$(BIN)/python tests/pinned.py
 	@touch $@
 	@echo "setup: done, try $(BIN)/errands --help"
@@ -75,6 +75,10 @@ browser: ## Install Chromium and ffmpeg for the tests of the page and of films, 
 		if [ "$$CI" ]; then echo "browser: Chromium and ffmpeg could not be installed" >&2; exit 1; \
 		else echo "browser: without Chromium and ffmpeg, their tests will be skipped" >&2; fi; }
 
+docs: setup ## Build the documentation as a site that needs no network: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "docs: open site/index.html"
+
 lint: setup ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -85,7 +89,7 @@ format: setup ## Rewrite the code in the house style
 	$(BIN)/ruff format
 
 clean: ## Remove .venv, caches and build leftovers (runs/ is kept)
-	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## Show this list
