@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
-from website.fields import FieldComments, described
+from errands.worlds.spec import WorldSpec
+from website.fields import FieldTables, attributes
 from website.offline import faults
 from website.pages import REPOSITORY, destination, linked_sources, numbered, relinked
 
@@ -113,15 +115,18 @@ def test_comments_describe_fields() -> None:
         "    two: int = 2\n"
         "    three: int = setting(3, 'what it means', paper=4)\n"
         "    four: int\n"
+        "    _five: int  # private\n"
+        "    def __init__(self):\n"
+        "        self.six = 6  # of the instance\n"
     )
-    lines = source.splitlines()
-    fields = ast.parse(source).body[0].body
-    assert [described(field, lines) for field in fields] == [
-        "How many.",
-        "Above it, in two lines.",
-        "What it means.",
-        "",
-    ]
+    record = ast.parse(source).body[0]
+    assert attributes(record, source.splitlines()) == (
+        "\n\nAttributes:\n"
+        "    one: How many.\n"
+        "    two: Above it, in two lines.\n"
+        "    three: What it means. The paper's value: 4.\n"
+        "    six: Of the instance."
+    )
 
 
 def test_fields_of_the_api_are_described() -> None:
@@ -129,11 +134,15 @@ def test_fields_of_the_api_are_described() -> None:
         "errands.worlds.spec",
         search_paths=[REPOSITORY / "src"],
         allow_inspection=False,
-        extensions=griffe.load_extensions(FieldComments),
+        extensions=griffe.load_extensions(FieldTables),
     )
-    spec = found["WorldSpec"]
-    bare = [name for name, field in spec.attributes.items() if field.docstring is None]
-    assert bare == ["art_name"]
+    (table,) = (
+        section.value
+        for section in found["WorldSpec"].docstring.parse("google")
+        if section.kind.value == "attributes"
+    )
+    assert [field.name for field in table] == [field.name for field in fields(WorldSpec)]
+    assert str(table[0].annotation) == "str"
 
 
 # The site itself, in a browser

@@ -46,7 +46,7 @@ class Event:
 class Rewards:
     """Rewards of one step. Water and event are net: they replace the reward of the step."""
 
-    step: float = -0.1  # [C]
+    step: float = -0.1  # of every step [C]
     done: float = 1.0  # added to the last step's reward [C]
     water: float = -0.3  # net reward of a step that ends on water [I]
     event: float = 0.9  # net reward of transforming the event's object [I]
@@ -72,12 +72,12 @@ class StepLimits:
     skill: int = 50  # one subtask [C: block; O: grid]
     counted_skill: int = 70  # a subtask with a count above one [C: block; O: grid]
     train: int = 60  # lists of up to `train_length`
-    train_length: int = 4
+    train_length: int = 4  # instructions
     validation: int = 90  # lists of up to `validation_length`
-    validation_length: int = 7
+    validation_length: int = 7  # instructions
     test: int = 250  # lists of up to `test_length`; in proportion for longer ones
-    test_length: int = 20
-    test_without_all: int = 200
+    test_length: int = 20  # instructions
+    test_without_all: int = 200  # the same without "all"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class WorldSpec:
     event: Event | None  # what appears at random; None: nothing does
     rewards: Rewards = field(default_factory=Rewards)  # of each step
     limits: StepLimits = field(default_factory=StepLimits)  # of episodes
-    walks: Mapping[str, float] = field(default_factory=dict)  # object: chance to move per step
+    walks: Mapping[str, float] = field(default_factory=dict)  # chance of a move per step, by object
     held_out: tuple[tuple[str, str], ...] = ()  # unseen (verb, object), not the paper's splits
     fewest_for_all: int = 2  # targets of an instruction with "all": loops as long as published [K]
     art: str = ""  # pixel art to draw it with, if not its kind's
