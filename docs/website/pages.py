@@ -16,7 +16,8 @@ from mkdocs.structure.files import File
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "CHANGELOG.md", "SECURITY.md", "results/REPORT.md", "docs/*.md")
 PICTURES = ("docs/images/**/*", "results/figures/*", "src/errands/watch/page/icon.svg")
-LANGUAGES = {".py": "python", ".cff": "yaml", ".yml": "yaml", "": "text"}  # of source files, by suffix
+# Source files, by suffix, and their languages.
+LANGUAGES = {".py": "python", ".cff": "yaml", ".yml": "yaml", "": "text"}
 
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(
