@@ -114,3 +114,11 @@ def test_presets_are_fitted_to_the_papers_worlds(spec: WorldSpec) -> None:
     assert fitted(meta, spec) == meta
     assert (skill.network.verbs, meta.network.verbs) == (4, 3)  # no list has "interact with"
     assert skill.network.objects == meta.network.objects == len(spec.objects)
+
+
+def test_only_agents_that_can_interrupt_a_subtask_end_a_pursuit() -> None:
+    has_it = {
+        agent: "pursuit" in meta_training("block", agent).network.hints
+        for agent in ("dynamic", "short", "long", "flat")
+    }
+    assert has_it == {"dynamic": True, "short": True, "long": False, "flat": False}
