@@ -233,6 +233,12 @@ def peers() -> str:
     return noted(table(headings, rows, left=2), HOW_TO_MEASURE, complete=bool(rows))
 
 
+def bench(name: str) -> Any:
+    """A committed measurement, or None."""
+    path = REPOSITORY / "results" / "bench" / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def training_speed() -> str:
     """Skills and meta controllers in both worlds."""
     wanted = {
@@ -243,9 +249,7 @@ def training_speed() -> str:
     }
     rows = []
     for name, file in wanted.items():
-        path = REPOSITORY / "results" / "bench" / f"{file}.json"
-        if path.exists():
-            found = json.loads(path.read_text())
+        if found := bench(file):
             row = [f"{found['whole_loop']:,.0f}", f"{found['network_only']:,.0f}"]
             rows.append([name, *row, f"{found['ratio']:.0%}", str(found["threads"])])
     headings = ["skill", "whole loop, frames a second", "network alone", "share", "threads"]
@@ -327,15 +331,48 @@ def meta_presets() -> str:
 def pages_at_once() -> str:
     rows = []
     for world in ("grid", "block"):
-        path = REPOSITORY / "results" / "bench" / f"watch-{world}.json"
-        if path.exists():
-            found = json.loads(path.read_text())
+        if found := bench(f"watch-{world}"):
             rates = [f"{found[name]:.1f}" for name in ("slowest", "median")]
             about = [world, found["agent"], str(found["clients"])]
             rows.append([*about, *rates, str(found["cores"])])
     headings = ["world", "agent", "pages", "slowest, frames a second", "median", "cores"]
     how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
     return noted(table(headings, rows, left=2), how, complete=len(rows) == 2)
+
+
+def greedy_pages() -> str:
+    rows = []
+    for greedy, most in ((1, 100), (20, 1000)):
+        if found := bench(f"watch-greedy-{greedy}"):
+            times = [f"{found[name]:.0f}" for name in ("median_ms", "slowest_ms")]
+            rows.append([str(found["clients"]), str(greedy), *times, str(most)])
+    headings = ["pages", "greedy pages", "a step, ms, median", "slowest", "median at most"]
+    how = "errands bench watch --clients 2 --greedy N --json results/bench/watch-greedy-N.json"
+    return noted(table(headings, rows, left=0), how, complete=len(rows) == 2)
+
+
+def faults() -> str:
+    found = bench("faults") or {"kinds": {}}
+    rows = []
+    for kind, tally in found["kinds"].items():
+        equal = "not compared" if "processes" in kind else str(tally["bit_equal"])
+        rows.append([kind, *(str(tally[name]) for name in ("kills", "lost", "finished")), equal])
+    headings = ["run", "kills", "lost", "runs finished", "bit-equal to an undisturbed one"]
+    how = "errands bench faults --json results/bench/faults.json"
+    return noted(table(headings, rows), how, complete=bool(rows))
+
+
+def soak() -> str:
+    rows = []
+    if found := bench("soak"):
+        sizes = [found[f"megabytes_{part}_quarter"] for part in ("second", "last")]
+        about = [f"{found['minutes']:g}", str(found["clients"]), f"{sum(found['did'].values()):,}"]
+        grows = [f"{found['growth']:+.1%}", f"{found['target']:+.0%}"]
+        rows.append([*about, *(f"{size:.0f}" for size in sizes), *grows])
+    headings = ["minutes", "pages", "requests", "MB, second quarter", "MB, last quarter"]
+    headings += ["growth", "at most"]
+    how = "errands bench soak --json results/bench/soak.json"
+    return noted(table(headings, rows, left=0), how, complete=bool(rows))
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -358,6 +395,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers": peers,
     "training speed": training_speed,
     "pages at once": pages_at_once,
+    "greedy pages": greedy_pages,
+    "faults": faults,
+    "soak": soak,
 }
 
 
