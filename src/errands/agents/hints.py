@@ -329,11 +329,9 @@ class Sighting(Hint):
 class Pursuit(Hint):
     """Opens the gate wherever the agent is after something unnamed that is not in sight.
 
-    A box may vanish while the agent is on its way to it. The skill then searches for another one,
-    and never says that it is done, so only the gate can end the hunt. It learns to do so by chance,
-    at about every eighth step, and an agent that takes what it finds likeliest never does. As with
-    promptness, there is nothing to go on with, so this is no decision: it is not drawn, penalised
-    or learned, and the agent is free to choose the same subtask again.
+    A box may vanish on the way to it. The skill then searches for another one and never ends, so
+    the gate has to; it learns to do so at every eighth step, and an agent that takes what it finds
+    likeliest never does. Like promptness, this is not drawn, penalised or learned.
     """
 
     for_flat = False
@@ -357,10 +355,8 @@ def _objects_to_name(network: "MetaNetwork") -> int:
 
 
 def about_named(moment: Moment, objects: int) -> Tensor:
-    """1 where the last subtask is about an object that the instruction names: (B, 1).
-
-    The names of objects are the last words of the vocabulary.
-    """
+    """1 where the last subtask is about an object that the instruction names: (B, 1)."""
+    # The names of objects are the last words of the vocabulary.
     return moment.words[:, -objects:].gather(1, moment.g[:, 1:]) * moment.keep
 
 
