@@ -1,5 +1,6 @@
 """The scripts in docs/examples run, here at a small size."""
 
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from errands.agents import load
 from errands.evaluation.report import write_report
 from errands.worlds.registration import environments
+from notebooks import NOTEBOOKS, executed, read
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 
@@ -58,3 +60,49 @@ def test_an_own_agent_has_a_row_in_the_report(
     (learner,) = (row for row in rows if row.startswith("| grid | learner | own | 3 | - |"))
     assert learner.endswith("| 2 | 2.0 |")
     assert any(row.startswith("| grid | dynamic | fast | 0 |") for row in rows)
+
+
+def outputs(notebook: Any) -> list[list[tuple[str, str]]]:
+    """What each cell of code printed, and the kinds of pictures that it shows."""
+    return [
+        [
+            ("text", output["text"]) if "text" in output else ("picture", kind)
+            for output in cell["outputs"]
+            for kind in ([""] if "text" in output else sorted(output["data"]))
+        ]
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+    ]
+
+
+def words_and_numbers(cells: list[list[tuple[str, str]]]) -> tuple[list[str], list[float]]:
+    """Words are always the same; numbers differ a little between processors."""
+    text = " ".join(f"{kind} {content}" for cell in cells for kind, content in cell)
+    number = r"\d[\d,]*(?:\.\d+)?"
+    found = [float(item.replace(",", "")) for item in re.findall(number, text)]
+    return re.sub(number, "#", text).split(), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run_from_top_to_bottom_and_show_what_they_say(path: Path) -> None:
+    """If this fails, run `python tests/notebooks.py`, and look at what it wrote."""
+    kept, fresh = (words_and_numbers(outputs(run(path))) for run in (read, executed))
+    assert fresh[0] == kept[0]
+    assert fresh[1] == pytest.approx(kept[1], rel=0.1, abs=0.02)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_small_and_were_executed_in_order(path: Path) -> None:
+    assert path.stat().st_size < 500_000
+    cells = [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_links_of_notebooks_lead_somewhere(path: Path) -> None:
+    text = "\n".join(cell["source"] for cell in read(path)["cells"])
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert links
+    for link in links:
+        assert (path.parent / link).exists(), link
