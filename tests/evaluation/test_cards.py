@@ -12,9 +12,10 @@ import yaml
 
 from errands import cli
 from errands.agents.load import PRETRAINED, load, shipped_agents
-from errands.agents.registry import AGENTS
+from errands.agents.registry import AGENTS, designs
 from errands.evaluation.cards import CARD, CITATION, card, is_of
 from errands.evaluation.tables import read_records
+from twins.untrained import save_untrained
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "results"
@@ -133,6 +134,18 @@ def test_an_agent_without_a_row_in_the_table_has_a_card_too() -> None:
     assert f'errands.load("{name}")' in text
     assert f"--weights src/errands/pretrained/{name}" in text
     assert "errands run" not in text
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+@pytest.mark.parametrize("agent", designs())
+def test_any_agent_that_can_be_trained_can_have_a_card(
+    world: str, agent: str, tmp_path: Path
+) -> None:
+    save_untrained(tmp_path, agent, world)
+    text = card(f"{world}/{agent}", tmp_path, RESULTS)
+    assert text.count("| not measured |") == 3
+    assert f"It is {designs()[agent].paper} of the paper" in text
+    assert ("| skill | none |" in text) == designs()[agent].flat
 
 
 def test_a_card_is_never_read_when_an_agent_is_loaded(tmp_path: Path) -> None:

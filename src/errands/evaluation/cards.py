@@ -214,6 +214,7 @@ def _training_table(description: Mapping[str, Any], folder: Path) -> Table:
         if description["kind"] == "meta"
         else learned["distill"]["frames"] + learned["finetune"]["frames"]
     )
+    validation = description.get("validation")
     rows = [("preset", f"`{learned['preset']}`"), ("seed", str(learned["seed"]))]
     rows += _teaching(description)
     rows += [
@@ -222,7 +223,7 @@ def _training_table(description: Mapping[str, Any], folder: Path) -> Table:
         ("frames of the schedule", f"{planned:,}"),
         ("minutes until these weights", f"{description['seconds'] / 60:.0f}"),
         ("worlds, and steps in each before an update", f"{learned['worlds']}, {learned['steps']}"),
-        ("success on the validation split", f"{description['validation']['success']:.1%}"),
+        ("success on the validation split", f"{validation['success']:.1%}" if validation else "-"),
         ("parameters", f"{_parameters(folder):,}"),
         ("size of the weights", f"{(folder / WEIGHTS).stat().st_size / 2**20:.1f} MB"),
         ("every other setting", "`agent.json`"),
