@@ -176,3 +176,11 @@ def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
     hints = named_hints(("reminder", "glance", "briefing"), flat=True)
     assert networks["flat"] == replace(dynamic, gate="every-step", flat=True, hints=hints)
     assert {meta_training("grid", agent).skill for agent in networks} == {"grid/skill-independent"}
+
+
+def test_only_agents_that_can_interrupt_a_subtask_end_a_pursuit() -> None:
+    has_it = {
+        agent: "pursuit" in meta_training("block", agent).network.hints
+        for agent in ("dynamic", "short", "long", "flat")
+    }
+    assert has_it == {"dynamic": True, "short": True, "long": False, "flat": False}

@@ -326,6 +326,30 @@ class Sighting(Hint):
         return logits + self.scale * (moment.kinds[..., self.shown] * self.goal).sum(dim=1)
 
 
+class Pursuit(Hint):
+    """Opens the gate wherever the agent is after something unnamed that is not in sight.
+
+    A box may vanish while the agent is on its way to it. The skill then searches for another one,
+    and never says that it is done, so only the gate can end the hunt. It learns to do so by chance,
+    at about every eighth step, and an agent that takes what it finds likeliest never does. As with
+    promptness, there is nothing to go on with, so this is no decision: it is not drawn, penalised
+    or learned, and the agent is free to choose the same subtask again.
+    """
+
+    for_flat = False
+    reads_kinds = True
+
+    def __init__(self, network: "MetaNetwork", *, eyes: "Eyes", **_: Any) -> None:
+        super().__init__()
+        self.objects = _objects_to_name(network)
+        self.shown = eyes.object_channels
+
+    def opens(self, moment: Moment) -> Tensor:
+        in_sight = moment.kinds[:, 0, self.shown].gather(1, moment.g[:, 1:]) > 0.5
+        named = about_named(moment, self.objects) > 0
+        return ~(in_sight | named).squeeze(1) & ~moment.begins
+
+
 def _objects_to_name(network: "MetaNetwork") -> int:
     if network.flat:
         raise ValueError("a hint asks what a subtask is about, and a flat agent has no subtasks")
@@ -354,6 +378,7 @@ HINTS: dict[str, type[Hint]] = {
     "glance": Glance,
     "briefing": Briefing,
     "sighting": Sighting,
+    "pursuit": Pursuit,
 }
 
 

@@ -99,7 +99,7 @@ class BenchTraining:
         import torch
 
         options = [f"--world={self.world}", f"--stage={self.stage}", f"--seconds={self.seconds}"]
-        command = [sys.executable, "-m", "errands", "bench", "training", *options, "--json=-"]
+        command = [sys.executable, "-m", "errands.cli", "bench", "training", *options, "--json=-"]
         environment = os.environ | {"PYTHONPATH": str(self.earlier.resolve() / "src")}
         ran = subprocess.run(command, env=environment, capture_output=True, text=True)
         try:

@@ -105,6 +105,9 @@ def _list_limits(of: CardEvidence) -> Iterator[str]:
         yield "It samples its actions, so the same list can go differently."
     else:
         yield "Its skill samples actions, so the same list can go differently."
+    if of.variant and of.variant.without:
+        absent = " and ".join(f"`{name}`" for name in of.variant.without)
+        yield f"It does not have the hint {absent}, which its preset has now."
     if of.description["network"]["hints"]:
         yield (
             "Its hints are priors that the paper's agents do not have, so a better number than the "

@@ -271,7 +271,7 @@ def _hints(description: Mapping[str, Any]) -> list[str]:
 def _papers_numbers(of: CardEvidence) -> str:
     if of.description["kind"] == "skill":
         return "Ours are one run."
-    if of.variant and of.variant.is_ablation:
+    if of.description.get("soft") or not of.learned["analogy"]:
         return (
             "The paper's, where there are any, are those of its earlier version; ours are one run."
         )

@@ -113,11 +113,13 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
             assert running.stdin is not None
             too_long = threading.Timer(LONGEST_ENCODING, running.kill)
             too_long.start()
-            with contextlib.suppress(BrokenPipeError):  # it stopped; the reason is reported below
-                for frame in (*pictures, *held):
-                    running.stdin.write(frame.tobytes())
-            _, said = running.communicate()
-            too_long.cancel()
+            try:
+                with contextlib.suppress(BrokenPipeError):  # it stopped; why is reported below
+                    for frame in (*pictures, *held):
+                        running.stdin.write(frame.tobytes())
+                _, said = running.communicate()
+            finally:
+                too_long.cancel()
         if running.returncode:
             reasons = said.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
             raise ValueError(f"ffmpeg failed: {reasons[-1]}")
