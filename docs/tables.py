@@ -1,9 +1,9 @@
 """The tables in README.md and docs/: pure functions of the files in results/ and of the presets.
 
-`python docs/tables.py` regenerates them, each between the two comments with its name, and the line
-numbers of links to code. What has not been measured yet is shown as a dash, with a comment that
-says which command would measure it. `errands report` writes all results; these are the excerpts
-that the pages show.
+`python docs/tables.py` regenerates them, each between the two comments with its name, the line
+numbers of links to code, and the model cards of shipped agents. What has not been measured yet is
+shown as a dash, with a comment that says which command would measure it. `errands report` writes
+all results; these are the excerpts that the pages show.
 """
 
 import json
@@ -18,6 +18,7 @@ from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage
 from errands.evaluation import published
+from errands.evaluation.cards import write_cards
 from errands.evaluation.errata import deviation_table, preset_table
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
@@ -431,5 +432,6 @@ def pages() -> list[Path]:
 
 
 if __name__ == "__main__":
+    write_cards(REPOSITORY / "results")
     for page in pages():
         page.write_text(refreshed(page.read_text(encoding="utf-8")), encoding="utf-8")

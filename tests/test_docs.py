@@ -23,7 +23,10 @@ from twins.training import tiny, tiny_meta
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
-PAGES = (REPOSITORY / "README.md", *sorted(DOCS.glob("*.md")))
+PAGES = (
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted(DOCS.glob("*.md")),
+)
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
@@ -70,7 +73,7 @@ def parse(words: list[str]) -> None:
 def test_every_page_is_tested() -> None:
     names = {page.stem for page in PAGES}
     assert names >= {"README", "worlds", "gymnasium", "cli", "training", "design", "benchmarks"}
-    assert names >= {"agents", "notebook", "own-world", "results", "errata"}
+    assert names >= {"agents", "notebook", "own-agent", "own-world", "results", "errata"}
 
 
 def in_place_of_debug(shrunk: Any, world: str, what: str, preset: str, **options: Any) -> Any:
