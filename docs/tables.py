@@ -17,7 +17,7 @@ from errands.agents.load import PRETRAINED, shipped_agents
 from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage
-from errands.evaluation import published
+from errands.evaluation import bench_tables, published
 from errands.evaluation.cards import write_cards
 from errands.evaluation.errata import deviation_table, preset_table
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
@@ -28,6 +28,7 @@ from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WORLDS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+BENCH = REPOSITORY / "results" / "bench"
 SPLITS = ("train", "seen", "unseen")
 NOTHING = "-"
 OPTIMIZERS = {"adam": "Adam", "rmsprop": "RMSProp"}
@@ -202,7 +203,7 @@ HOW_TO_MEASURE = "errands bench worlds --peers --json results/bench/worlds.json"
 
 def benchmark() -> Record:
     """The measurement of the worlds' speed that is kept, if there is one."""
-    path = REPOSITORY / "results" / "bench" / "worlds.json"
+    path = BENCH / "worlds.json"
     found: Record = json.loads(path.read_text()) if path.exists() else {"worlds": [], "peers": []}
     return found
 
@@ -232,33 +233,6 @@ def peers() -> str:
     headings = ["peer", "beside our", "processes", "its steps a second"]
     headings += ["how many times as fast ours is, 1,024 worlds", "the same, best batch"]
     return noted(table(headings, rows, left=2), HOW_TO_MEASURE, complete=bool(rows))
-
-
-def bench(name: str) -> Any:
-    """A committed measurement, or None."""
-    path = REPOSITORY / "results" / "bench" / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
-
-
-def training_speed() -> str:
-    """Skills and meta controllers in both worlds."""
-    wanted = {
-        "grid": "training-grid",
-        "block": "training-block",
-        "grid, meta controller": "training-meta-grid",
-        "block, meta controller": "training-meta-block",
-    }
-    rows = []
-    for name, file in wanted.items():
-        if found := bench(file):
-            row = [f"{found['whole_loop']:,.0f}", f"{found['network_only']:,.0f}"]
-            rows.append([name, *row, f"{found['ratio']:.0%}", str(found["threads"])])
-    headings = ["skill", "whole loop, frames a second", "network alone", "share", "threads"]
-    how = (
-        "errands bench training --world W --json results/bench/training-W.json, both worlds; "
-        "--stage meta --json results/bench/training-meta-W.json, both worlds"
-    )
-    return noted(table(headings, rows), how, complete=len(rows) == len(wanted))
 
 
 def stage(of: Stage) -> str:
@@ -329,53 +303,6 @@ def meta_presets() -> str:
     return table(["", *presets], rows, left=1 + len(presets))
 
 
-def pages_at_once() -> str:
-    rows = []
-    for world in ("grid", "block"):
-        if found := bench(f"watch-{world}"):
-            rates = [f"{found[name]:.1f}" for name in ("slowest", "median")]
-            about = [world, found["agent"], str(found["clients"])]
-            rows.append([*about, *rates, str(found["cores"])])
-    headings = ["world", "agent", "pages", "slowest, frames a second", "median", "cores"]
-    how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
-    return noted(table(headings, rows, left=2), how, complete=len(rows) == 2)
-
-
-def greedy_pages() -> str:
-    rows = []
-    for greedy, most in ((1, 100), (20, 1000)):
-        if found := bench(f"watch-greedy-{greedy}"):
-            times = [f"{found[name]:.0f}" for name in ("median_ms", "slowest_ms")]
-            rows.append([str(found["clients"]), str(greedy), *times, str(most)])
-    headings = ["pages", "greedy pages", "a step, ms, median", "slowest", "median at most"]
-    how = "errands bench watch --clients 2 --greedy N --json results/bench/watch-greedy-N.json"
-    return noted(table(headings, rows, left=0), how, complete=len(rows) == 2)
-
-
-def faults() -> str:
-    found = bench("faults") or {"kinds": {}}
-    rows = []
-    for kind, tally in found["kinds"].items():
-        equal = "not compared" if "processes" in kind else str(tally["bit_equal"])
-        rows.append([kind, *(str(tally[name]) for name in ("kills", "lost", "finished")), equal])
-    headings = ["run", "kills", "lost", "runs finished", "bit-equal to an undisturbed one"]
-    how = "errands bench faults --json results/bench/faults.json"
-    return noted(table(headings, rows), how, complete=bool(rows))
-
-
-def soak() -> str:
-    rows = []
-    if found := bench("soak"):
-        sizes = [found[f"megabytes_{part}_quarter"] for part in ("second", "last")]
-        about = [f"{found['minutes']:g}", str(found["clients"]), f"{sum(found['did'].values()):,}"]
-        grows = [f"{found['growth']:+.1%}", f"{found['target']:+.0%}"]
-        rows.append([*about, *(f"{size:.0f}" for size in sizes), *grows])
-    headings = ["minutes", "pages", "requests", "MB, second quarter", "MB, last quarter"]
-    headings += ["growth", "at most"]
-    how = "errands bench soak --json results/bench/soak.json"
-    return noted(table(headings, rows, left=0), how, complete=bool(rows))
-
-
 TABLES: dict[str, Callable[[], str]] = {
     "grid yardsticks": lambda: yardsticks("grid"),
     "yardsticks in short": lambda: yardsticks("grid", short=True),
@@ -394,11 +321,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "block lists": lambda: lists("block"),
     "speed": speed,
     "peers": peers,
-    "training speed": training_speed,
-    "pages at once": pages_at_once,
-    "greedy pages": greedy_pages,
-    "faults": faults,
-    "soak": soak,
+    "training speed": lambda: bench_tables.training_speed(BENCH).markdown(),
+    "pages at once": lambda: bench_tables.pages_at_once(BENCH).markdown(),
+    "greedy pages": lambda: bench_tables.greedy_pages(BENCH).markdown(),
+    "faults": lambda: bench_tables.faults(BENCH).markdown(),
+    "soak": lambda: bench_tables.soak(BENCH).markdown(),
 }
 
 
