@@ -18,8 +18,10 @@ from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage
 from errands.evaluation import bench_tables, published
-from errands.evaluation.cards import write_cards
+from errands.evaluation.cards import CARD, write_cards
+from errands.evaluation.claims import Evidence
 from errands.evaluation.errata import deviation_table, preset_table
+from errands.evaluation.in_short import agents_in_short, claims_in_short
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
@@ -71,13 +73,12 @@ def paper_cells(record: Record) -> list[str]:
     return [*cells, f"{curve['steps']:.1f}" if on_curve else NOTHING]
 
 
-def yardsticks(world: str, *, short: bool = False) -> str:
-    """The planners, beside what the paper prints of them on the grid; `short` leaves most out."""
+def yardsticks(world: str) -> str:
+    """The planners, beside what the paper prints of them on the grid."""
     records = [
         record
         for record in read_records(REPOSITORY / "results" / "planners")
         if record["world"] == world
-        and (not short or record["split"] == "train" or record["length"] == 20)
     ]
     order = order_of_results().index, SPLITS.index
     records.sort(key=lambda r: (order[0](r["agent"]), order[1](r["split"]), r["length"]))
@@ -168,7 +169,8 @@ def shipped() -> str:
         how = agent["training"]
         size = (PRETRAINED / name / "weights.safetensors").stat().st_size / 2**20
         teacher = how.get("teacher", "reward alone")
-        row = [f"`{name}`", how["preset"], teacher, f"{agent['frames'] / 1e6:.1f} million"]
+        card = f"[`{name}`](../src/errands/pretrained/{name}/{CARD})"
+        row = [card, how["preset"], teacher, f"{agent['frames'] / 1e6:.1f} million"]
         rows.append([*row, f"{agent['seconds'] / 60:.0f}", f"{size:.1f} MB"])
     return table(["agent", "preset", "teacher", "frames", "minutes", "size"], rows, left=3)
 
@@ -303,9 +305,15 @@ def meta_presets() -> str:
     return table(["", *presets], rows, left=1 + len(presets))
 
 
+def evidence() -> Evidence:
+    """All committed results."""
+    folders = ("planners", "instructions", "skills")
+    planners, lists, skills = (read_records(REPOSITORY / "results" / name) for name in folders)
+    return Evidence([*planners, *lists], skills)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "grid yardsticks": lambda: yardsticks("grid"),
-    "yardsticks in short": lambda: yardsticks("grid", short=True),
     "block yardsticks": lambda: yardsticks("block"),
     "skills": skills,
     "shipped agents": shipped,
@@ -319,6 +327,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "errata": lambda: deviation_table().markdown(),
     "lists": lambda: lists("grid"),
     "block lists": lambda: lists("block"),
+    "agents in short": lambda: agents_in_short(evidence()).markdown(),
+    "claims in short": lambda: claims_in_short(evidence()).markdown(),
     "speed": speed,
     "peers": peers,
     "training speed": lambda: bench_tables.training_speed(BENCH).markdown(),
