@@ -1,9 +1,9 @@
 """The tables in README.md and docs/: pure functions of the files in results/ and of the presets.
 
-`python docs/tables.py` regenerates them, each between the two comments with its name, and the line
-numbers of links to code. What has not been measured yet is shown as a dash, with a comment that
-says which command would measure it. `errands report` writes all results; these are the excerpts
-that the pages show.
+`python docs/tables.py` regenerates them, each between the two comments with its name, the line
+numbers of links to code, and the model cards of shipped agents. What has not been measured yet is
+shown as a dash, with a comment that says which command would measure it. `errands report` writes
+all results; these are the excerpts that the pages show.
 """
 
 import json
@@ -18,8 +18,11 @@ from errands.agents.load import PRETRAINED, shipped_agents
 from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage
-from errands.evaluation import published
+from errands.evaluation import bench_tables, published
+from errands.evaluation.cards import CARD, write_cards
+from errands.evaluation.claims import Evidence
 from errands.evaluation.errata import deviation_table, preset_table
+from errands.evaluation.in_short import agents_in_short, claims_in_short
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
@@ -28,6 +31,7 @@ from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WORLDS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+BENCH = REPOSITORY / "results" / "bench"
 SPLITS = ("train", "seen", "unseen")
 NOTHING = "-"
 OPTIMIZERS = {"adam": "Adam", "rmsprop": "RMSProp"}
@@ -70,13 +74,12 @@ def paper_cells(record: Record) -> list[str]:
     return [*cells, f"{curve['steps']:.1f}" if on_curve else NOTHING]
 
 
-def yardsticks(world: str, *, short: bool = False) -> str:
-    """The planners, beside what the paper prints of them on the grid; `short` leaves most out."""
+def yardsticks(world: str) -> str:
+    """The planners, beside what the paper prints of them on the grid."""
     records = [
         record
         for record in read_records(REPOSITORY / "results" / "planners")
         if record["world"] == world
-        and (not short or record["split"] == "train" or record["length"] == 20)
     ]
     order = order_of_results().index, SPLITS.index
     records.sort(key=lambda r: (order[0](r["agent"]), order[1](r["split"]), r["length"]))
@@ -167,7 +170,8 @@ def shipped() -> str:
         how = agent["training"]
         size = (PRETRAINED / name / "weights.safetensors").stat().st_size / 2**20
         teacher = how.get("teacher", "reward alone")
-        row = [f"`{name}`", how["preset"], teacher, f"{agent['frames'] / 1e6:.1f} million"]
+        card = f"[`{name}`](../src/errands/pretrained/{name}/{CARD})"
+        row = [card, how["preset"], teacher, f"{agent['frames'] / 1e6:.1f} million"]
         rows.append([*row, f"{agent['seconds'] / 60:.0f}", f"{size:.1f} MB"])
     return table(["agent", "preset", "teacher", "frames", "minutes", "size"], rows, left=3)
 
@@ -202,7 +206,7 @@ HOW_TO_MEASURE = "errands bench worlds --peers --json results/bench/worlds.json"
 
 def benchmark() -> Record:
     """The measurement of the worlds' speed that is kept, if there is one."""
-    path = REPOSITORY / "results" / "bench" / "worlds.json"
+    path = BENCH / "worlds.json"
     found: Record = json.loads(path.read_text()) if path.exists() else {"worlds": [], "peers": []}
     return found
 
@@ -232,29 +236,6 @@ def peers() -> str:
     headings = ["peer", "beside our", "processes", "its steps a second"]
     headings += ["how many times as fast ours is, 1,024 worlds", "the same, best batch"]
     return noted(table(headings, rows, left=2), HOW_TO_MEASURE, complete=bool(rows))
-
-
-def training_speed() -> str:
-    """Skills and meta controllers in both worlds."""
-    wanted = {
-        "grid": "training-grid",
-        "block": "training-block",
-        "grid, meta controller": "training-meta-grid",
-        "block, meta controller": "training-meta-block",
-    }
-    rows = []
-    for name, file in wanted.items():
-        path = REPOSITORY / "results" / "bench" / f"{file}.json"
-        if path.exists():
-            found = json.loads(path.read_text())
-            row = [f"{found['whole_loop']:,.0f}", f"{found['network_only']:,.0f}"]
-            rows.append([name, *row, f"{found['ratio']:.0%}", str(found["threads"])])
-    headings = ["skill", "whole loop, frames a second", "network alone", "share", "threads"]
-    how = (
-        "errands bench training --world W --json results/bench/training-W.json, both worlds; "
-        "--stage meta --json results/bench/training-meta-W.json, both worlds"
-    )
-    return noted(table(headings, rows), how, complete=len(rows) == len(wanted))
 
 
 def stage(of: Stage) -> str:
@@ -325,23 +306,15 @@ def meta_presets() -> str:
     return table(["", *presets], rows, left=1 + len(presets))
 
 
-def pages_at_once() -> str:
-    rows = []
-    for world in ("grid", "block"):
-        path = REPOSITORY / "results" / "bench" / f"watch-{world}.json"
-        if path.exists():
-            found = json.loads(path.read_text())
-            rates = [f"{found[name]:.1f}" for name in ("slowest", "median")]
-            about = [world, found["agent"], str(found["clients"])]
-            rows.append([*about, *rates, str(found["cores"])])
-    headings = ["world", "agent", "pages", "slowest, frames a second", "median", "cores"]
-    how = "errands bench watch --world W --json results/bench/watch-W.json, both worlds"
-    return noted(table(headings, rows, left=2), how, complete=len(rows) == 2)
+def evidence() -> Evidence:
+    """All committed results."""
+    folders = ("planners", "instructions", "skills")
+    planners, lists, skills = (read_records(REPOSITORY / "results" / name) for name in folders)
+    return Evidence([*planners, *lists], skills)
 
 
 TABLES: dict[str, Callable[[], str]] = {
     "grid yardsticks": lambda: yardsticks("grid"),
-    "yardsticks in short": lambda: yardsticks("grid", short=True),
     "block yardsticks": lambda: yardsticks("block"),
     "skills": skills,
     "shipped agents": shipped,
@@ -355,10 +328,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "errata": lambda: deviation_table().markdown(),
     "lists": lambda: lists("grid"),
     "block lists": lambda: lists("block"),
+    "agents in short": lambda: agents_in_short(evidence()).markdown(),
+    "claims in short": lambda: claims_in_short(evidence()).markdown(),
     "speed": speed,
     "peers": peers,
-    "training speed": training_speed,
-    "pages at once": pages_at_once,
+    "training speed": lambda: bench_tables.training_speed(BENCH).markdown(),
+    "pages at once": lambda: bench_tables.pages_at_once(BENCH).markdown(),
+    "greedy pages": lambda: bench_tables.greedy_pages(BENCH).markdown(),
+    "faults": lambda: bench_tables.faults(BENCH).markdown(),
+    "soak": lambda: bench_tables.soak(BENCH).markdown(),
     **gallery.TABLES,
 }
 
@@ -393,5 +371,6 @@ def pages() -> list[Path]:
 
 
 if __name__ == "__main__":
+    write_cards(REPOSITORY / "results")
     for page in pages():
         page.write_text(refreshed(page.read_text(encoding="utf-8")), encoding="utf-8")

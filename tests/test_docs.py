@@ -23,7 +23,10 @@ from twins.training import tiny, tiny_meta
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
-PAGES = (REPOSITORY / "README.md", *sorted(DOCS.glob("*.md")))
+PAGES = (
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted(DOCS.glob("*.md")),
+)
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 TUTORIAL = DOCS / "tutorial.md"  # is run as a whole, by test_tutorial.py
 PAGES_WITH_EXAMPLES = pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def parse(words: list[str]) -> None:
 def test_every_page_is_tested() -> None:
     names = {page.stem for page in PAGES}
     assert names >= {"README", "worlds", "gymnasium", "cli", "training", "design", "benchmarks"}
-    assert names >= {"agents", "notebook", "own-world", "results", "errata"}
+    assert names >= {"agents", "notebook", "own-agent", "own-world", "results", "errata"}
     assert names >= {"tutorial", "gallery", "api"}
 
 
@@ -234,7 +237,8 @@ def test_named_files_exist(page: Path) -> None:
 
 
 def test_file_tree_is_there() -> None:
-    (tree,) = (block.text for block in blocks(PAGES[0], "text") if "src/errands/\n" in block.text)
+    texts = [block.text for block in blocks(DOCS / "design.md", "text")]
+    (tree,) = (text for text in texts if "src/errands/\n" in text)
     inside = False
     for line in tree.splitlines():
         entry = re.match(r"( {2})?(\S+?)(?:/)?(?: {2,}|$)", line)

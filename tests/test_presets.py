@@ -1,12 +1,13 @@
 """Presets: what overrides what, what is derived, and that `paper` has the paper's values."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
+from errands.agents.hints import named_hints
 from errands.agents.skill import Skill
-from errands.config import EyesTraining, MetaTraining, Scenario, SkillTraining
+from errands.config import EyesTraining, MetaTraining, Preset, Scenario, SkillTraining
 from errands.presets import fitted, meta_training, skill_training
 from errands.settings import meanings, paper_values
 from errands.worlds.spec import BLOCK, GRID, WorldSpec
@@ -114,3 +115,72 @@ def test_presets_are_fitted_to_the_papers_worlds(spec: WorldSpec) -> None:
     assert fitted(meta, spec) == meta
     assert (skill.network.verbs, meta.network.verbs) == (4, 3)  # no list has "interact with"
     assert skill.network.objects == meta.network.objects == len(spec.objects)
+
+
+@pytest.mark.parametrize("preset", ["fast", "paper", "debug"])
+def test_soft_training_never_goes_over_to_hard_updates(preset: Preset) -> None:
+    soft, plain = (meta_training("grid", "dynamic", preset, soft=soft) for soft in (True, False))
+    assert all(stage.soft for stage in soft.stages)
+    assert not plain.stages[-1].soft
+    assert [at.frames for at in soft.stages] == [at.frames for at in plain.stages]
+
+
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_the_papers_preset_keeps_the_papers_numbers(world: str) -> None:
+    paper = meta_training(world, "dynamic", "paper")
+    assert (paper.discount, paper.trace, paper.optimizer) == (0.99, 0.96, "rmsprop")
+    assert paper.worlds == paper.minibatch == 16 * 32
+    assert (paper.epochs, paper.averaging, paper.network.noise) == (1, 0.0, 0.0)
+    network = paper.network
+    assert (network.hidden, network.sentence, network.condition) == (256, 256, 256)
+    assert (network.conv1, network.view, network.hints) == (3, "pooled", {})
+    rates = [(stage.learning_rate, stage.entropy) for stage in paper.stages]
+    assert rates == [(2.5e-4, 0.015), (1e-4, 0.0), (1e-4, 0.0)]
+    assert [stage.soft for stage in paper.stages] == [True, True, False]
+    assert [stage.forgiving for stage in paper.stages] == [True, False, False]
+    iterations = [stage.frames // paper.frames_per_iteration for stage in paper.stages]
+    expected = [150_000, 25_000, 25_000] if world == "grid" else [15_000, 5_000, 5_000]
+    assert iterations == expected
+    penalty = 1e-4 if world == "grid" else 1e-3
+    assert [stage.update_penalty for stage in paper.stages] == [penalty] * 3
+
+
+def test_flat_goes_on_to_the_longest_lists_only_when_it_has_learned_the_others() -> None:
+    for agent, to_the_end in (("dynamic", False), ("long", False), ("flat", True)):
+        first, last = meta_training("grid", agent).stages
+        assert first.curriculum
+        assert last.curriculum == to_the_end
+
+
+def test_the_block_worlds_agents_see_their_skills_map_if_they_have_one() -> None:
+    networks = {
+        (world, agent, preset): meta_training(world, agent, preset).network
+        for world in ("grid", "block")
+        for agent in ("dynamic", "long", "short", "flat")
+        for preset in ("fast", "paper")
+    }
+    shared = {("block", agent, "fast") for agent in ("dynamic", "long", "short")}
+    assert {key for key, network in networks.items() if network.shares_eyes} == shared
+    skill = skill_training("block", "independent", in_lists=True)
+    assert {networks[key].maps for key in shared} == {skill.network.maps}
+
+
+def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
+    networks = {
+        agent: meta_training("grid", agent).network
+        for agent in ("dynamic", "long", "short", "flat")
+    }
+    dynamic = networks["dynamic"]
+    assert networks["long"] == replace(dynamic, gate="at-termination")
+    assert networks["short"] == replace(dynamic, gate="every-step")
+    hints = named_hints(("reminder", "glance", "briefing"), flat=True)
+    assert networks["flat"] == replace(dynamic, gate="every-step", flat=True, hints=hints)
+    assert {meta_training("grid", agent).skill for agent in networks} == {"grid/skill-independent"}
+
+
+def test_only_agents_that_can_interrupt_a_subtask_end_a_pursuit() -> None:
+    has_it = {
+        agent: "pursuit" in meta_training("block", agent).network.hints
+        for agent in ("dynamic", "short", "long", "flat")
+    }
+    assert has_it == {"dynamic": True, "short": True, "long": False, "flat": False}

@@ -1,11 +1,12 @@
 """What the site shows: the repository's own pages, each at its own path.
 
 The site is a mirror of the repository, so a relative link that works in a browser of the repository
-works in the site as well. Source files that a page links to become pages with numbered lines. Links
-to what the site does not have (folders, data) become plain text. MkDocs calls `on_files` and
+works in the site as well. Source files and notebooks that a page links to become pages. Links to
+what the site does not have (folders, data) become plain text. MkDocs calls `on_files` and
 `on_page_markdown`.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +15,19 @@ from typing import Any
 from mkdocs.structure.files import File
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "CHANGELOG.md", "SECURITY.md", "results/REPORT.md", "docs/*.md")
+PAGES = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "results/REPORT.md"),
+    *("docs/*.md", "src/errands/pretrained/*/*/README.md"),
+)
 PICTURES = ("docs/images/**/*", "results/figures/*", "src/errands/watch/page/icon.svg")
 # Source files, by suffix, and their languages.
 LANGUAGES = {".py": "python", ".cff": "yaml", ".yml": "yaml", "": "text"}
 
-FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"(^```.*?^```$|^~~~~~~.*?^~~~~~~$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(
     r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<path>[^)#\s]+)(?:#(?P<anchor>[^)\s]+))?\)"
 )
+NOTEBOOK = ".ipynb"
 # A page for the lines of a file: found by links, not by a search.
 SOURCE_PAGE = """---
 hide: [toc]
@@ -45,15 +50,14 @@ def on_files(files: Any, config: Any) -> Any:
             File(path.as_posix(), str(REPOSITORY), config.site_dir, config.use_directory_urls)
         )
     for path in sorted({source for page in pages for source in linked_sources(page)}):
-        files.append(File.generated(config, f"{path}.md", content=numbered(path)))
+        content = notebook(path) if path.suffix == NOTEBOOK else numbered(path)
+        files.append(File.generated(config, f"{path}.md", content=content))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Make the links of a page lead to pages of the site."""
-    if page.file.src_uri.startswith("docs/") or "/" not in page.file.src_uri:
-        return relinked(markdown, Path(page.file.src_uri).parent)
-    return markdown
+    return relinked(markdown, Path(page.file.src_uri).parent)
 
 
 def matching(*patterns: str) -> Iterator[Path]:
@@ -99,10 +103,32 @@ def destination(folder: Path, path: str) -> Path | None:
 
 
 def is_source(path: Path) -> bool:
-    return path.suffix in LANGUAGES and (REPOSITORY / path).is_file()
+    return path.suffix in (*LANGUAGES, NOTEBOOK) and (REPOSITORY / path).is_file()
 
 
 def numbered(path: Path) -> str:
     """A page with the lines of a source file."""
     text = (REPOSITORY / path).read_text(encoding="utf-8").rstrip()
     return SOURCE_PAGE.format(path=path.as_posix(), language=LANGUAGES[path.suffix], text=text)
+
+
+def notebook(path: Path) -> str:
+    """A page with the cells of a Jupyter notebook and what they returned."""
+    cells = json.loads((REPOSITORY / path).read_text(encoding="utf-8"))["cells"]
+    parts = []
+    for cell in cells:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        parts += [shown(output) for output in cell.get("outputs", [])]
+    return "\n\n".join(parts)
+
+
+def shown(output: dict[str, Any]) -> str:
+    """One output of a cell: a picture, or text."""
+    data = output.get("data", {})
+    for kind in ("image/png", "image/gif"):
+        if kind in data:
+            encoded = "".join(data[kind]).replace("\n", "")
+            return f'<img src="data:{kind};base64,{encoded}" alt="what the cell shows">'
+    text = "".join(output.get("text", data.get("text/plain", "")))
+    return f"```text\n{text.rstrip()}\n```"

@@ -246,6 +246,11 @@ META_OVERRIDES = (
         )
         for kind, flat in FAST_HINTS
     ),
+    # Long does not interrupt a subtask, whatever becomes of it.
+    Override(
+        {"preset": OURS, "kind": "block", "flat": False, "interrupts": False},
+        {"network.hints": without_hints(fast_hints("block", flat=False), ["pursuit"])},
+    ),
     # The skill's eyes have looked already, and remember where everything is.
     Override({"preset": OURS, "kind": "block", "flat": False}, {"network.maps": MapNetwork()}),
     # The grid's penalty keeps an agent from leaving a subtask for a box; with a quarter of this one

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from errands.agents.deciding import Decision
 from errands.agents.eyes import GridEyes
-from errands.agents.hints import HINTS, Briefing, Moment, named_hints, without_hints
+from errands.agents.hints import HINTS, Briefing, Moment, Pursuit, named_hints, without_hints
 from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
@@ -30,6 +30,8 @@ from twins.meta import (
     replaced,
     without,
 )
+
+EYES = GridEyes(10, SMALL.objects, SMALL.near)
 
 
 def about(network: MetaNetwork, named: int, *, last: int) -> tuple[MetaInput, MetaState]:
@@ -80,30 +82,46 @@ def test_a_verb_never_trained_with_an_object_is_chosen_all_the_same() -> None:
         assert output.decision.g.tolist() == [[2, named]]
 
 
-@pytest.mark.parametrize(("thing", "facts"), [(4, (1, 1, 1)), (5, (1, 0, 0)), (6, (0, 0, 0))])
-def test_the_briefing_says_what_is_there_close_and_worked_on(
-    thing: int, facts: tuple[int, ...]
-) -> None:
+def moment_of(thing: int, *, last: int, begins: bool = False) -> Moment:
+    """The instruction is about `thing`, the last subtask about `last`.
+
+    Object 4 is next to the agent, object 5 far from it, and object 6 is not there.
+    """
     image = torch.zeros(1, 3 + SMALL.objects, 10, 10)
     image[0, 0, 1, 1] = 1  # the agent
     image[0, 3 + 4, 1, 2] = image[0, 3 + 5, 8, 8] = 1
-    eyes = GridEyes(10, SMALL.objects, SMALL.near)
-    step, state = about(SMALL, thing, last=4)
-    briefing = Briefing(SMALL, eyes=eyes, named=True)
-    with torch.no_grad():  # pass on what is read
-        briefing.layer.weight.copy_(torch.eye(*briefing.layer.weight.shape).flip(1))
-        briefing.layer.bias.zero_()
-    moment = Moment(
-        begins=torch.tensor([False]),
-        keep=torch.ones(1, 1),
+    step, state = about(SMALL, thing, last=last)
+    return Moment(
+        begins=torch.tensor([begins]),
+        keep=torch.full((1, 1), float(not begins)),
         b=torch.zeros(1),
         g=state.carried.g,
         words=step.bags[:, 0],
         r=torch.zeros(1, SMALL.sentence),
         condition=torch.zeros(1, SMALL.condition),
-        kinds=eyes.kinds(eyes(image)),
+        kinds=EYES.kinds(EYES(image)),
     )
-    assert tuple(briefing.to_context(moment)[0, :3].flip(0).tolist()) == facts
+
+
+@pytest.mark.parametrize(("thing", "facts"), [(4, (1, 1, 1)), (5, (1, 0, 0)), (6, (0, 0, 0))])
+def test_the_briefing_says_what_is_there_close_and_worked_on(
+    thing: int, facts: tuple[int, ...]
+) -> None:
+    briefing = Briefing(SMALL, eyes=EYES, named=True)
+    with torch.no_grad():  # pass on what is read
+        briefing.layer.weight.copy_(torch.eye(*briefing.layer.weight.shape).flip(1))
+        briefing.layer.bias.zero_()
+    told = briefing.to_context(moment_of(thing, last=4))
+    assert tuple(told[0, :3].flip(0).tolist()) == facts
+
+
+@pytest.mark.parametrize(("last", "is_there"), [(4, True), (5, True), (6, False)])
+def test_pursuit_ends_where_what_is_hunted_is_no_longer_there(last: int, is_there: bool) -> None:
+    pursuit = Pursuit(SMALL, eyes=EYES)
+    assert pursuit.opens(moment_of(7, last=last)).tolist() == [not is_there]
+    # It does not concern what the instruction asks for, nor the start of an episode.
+    assert pursuit.opens(moment_of(last, last=last)).tolist() == [False]
+    assert pursuit.opens(moment_of(7, last=last, begins=True)).tolist() == [False]
 
 
 def test_promptness_leaves_the_gate_no_choice_where_a_subtask_has_terminated() -> None:
@@ -200,6 +218,9 @@ def test_each_hint_makes_a_difference_and_can_be_left_out(network: MetaNetwork, 
         if key in kept and kept[key].shape == value.shape:
             kept[key].copy_(value)
     step = given(network, finished=(0, 2))
+    if name == "pursuit":  # nothing is in sight, and nothing has ended
+        nothing = torch.zeros_like(step.seen), torch.zeros_like(step.finished)
+        step = step._replace(seen=nothing[0], finished=nothing[1])
     outputs = []
     for meta in (full, less):
         state = carried(meta, soft=False)
@@ -242,7 +263,7 @@ def test_wrong_hints_are_refused_in_one_line(hints: Any, reason: str) -> None:
 def test_hints_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="'glance' needs eyes that tell kinds of object apart"):
         MetaController(replace(BLOCK, hints=named_hints(["glance"])))
-    for name in ("grounding", "tally", "head-start", "briefing", "sighting"):
+    for name in ("grounding", "tally", "head-start", "briefing", "sighting", "pursuit"):
         with pytest.raises(ValueError, match="a flat agent has no subtasks"):
             MetaController(replace(flat(SMALL), hints=named_hints([name])))
 

@@ -146,7 +146,7 @@ def earlier_checkout(folder: Path, printed: str) -> Path:
     package = folder / "src" / "errands"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    (package / "__main__.py").write_text(f"print({printed!r})")
+    (package / "cli.py").write_text(f"print({printed!r})")
     return folder
 
 

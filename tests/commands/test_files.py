@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from errands.commands.files import check_writable, write_json
+from errands.commands.files import STANDARD_OUTPUT, check_writable, tell, write_json
 from errands.commands.problem import Problem
 
 
@@ -57,3 +57,15 @@ def test_devices_are_refused(tmp_path: Path) -> None:
         write_json(pipe, [])
     assert pipe.is_fifo()
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_result_is_told_unless_it_is_printed_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "result.json"
+    for where in (None, path):
+        tell(where, {"new": 1}, "one", "two")
+        assert capsys.readouterr().out == "one\ntwo\n"
+    assert json.loads(path.read_text()) == {"new": 1}
+    tell(STANDARD_OUTPUT, {"new": 1}, "one", "two")
+    assert json.loads(capsys.readouterr().out) == {"new": 1}

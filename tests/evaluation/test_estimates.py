@@ -13,6 +13,7 @@ from errands.evaluation.estimates import (
     interquartile_mean,
     mean,
     probability_of_improvement,
+    share_interval,
 )
 
 
@@ -79,3 +80,14 @@ def test_probability_of_improvement() -> None:
     assert certain == Estimate(1.0, 1.0, 1.0, 2)
     mixed = probability_of_improvement(scores([3.0], [0.0]), scores([1.0], [1.0]))
     assert mixed.value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("share", "episodes", "low", "high"),
+    [(0.5, 100, 0.404, 0.596), (0.0, 1000, 0.0, 0.0038), (1.0, 10, 0.722, 1.0)],
+)
+def test_the_interval_of_a_share_is_wilsons(
+    share: float, episodes: int, low: float, high: float
+) -> None:
+    """Also where no episode, or every one, succeeded."""
+    assert share_interval(share, episodes) == pytest.approx((low, high), abs=5e-4)

@@ -250,6 +250,10 @@ class SlowMeta:
     def gate(self, logit: float, b: float) -> float:
         if b and "promptness" in self.hints:
             return 1.0
+        if self.g is not None and "pursuit" in self.hints:
+            in_sight = self.objects_in_sight[0][self.g[OBJECT]] > 0.5
+            if not in_sight and not self.about_named():
+                return 1.0
         if self.network.gate == "learned":
             return sigmoid(logit)
         return 1.0 if self.network.gate == "every-step" else b

@@ -14,6 +14,7 @@ from PIL import Image
 
 from errands.worlds.art import load_art
 from errands.worlds.draw import (
+    Colour,
     ansi,
     generated_picture,
     object_codes,
@@ -21,7 +22,16 @@ from errands.worlds.draw import (
     sprite_sheet,
     top_down,
 )
-from errands.worlds.film import LAST_FRAME, MARKED_TEXT, caption, save_gif
+from errands.worlds.film import (
+    LAST_FRAME,
+    LINE_HEIGHT,
+    MARGIN,
+    MARKED_TEXT,
+    TICK,
+    UNSEEN_TEXT,
+    caption,
+    save_gif,
+)
 from errands.worlds.spec import BLOCK, EMPTY, FIRST_OBJECT, GRID, WALL, WATER, WorldSpec
 
 ART = load_art("grid")
@@ -346,6 +356,26 @@ def test_caption_goes_below_and_keeps_its_height() -> None:
     assert len({captioned.shape for captioned in frames}) == 1
     assert len({captioned.tobytes() for captioned in frames}) == 4
     np.testing.assert_array_equal(caption(frame, []), frame)
+
+
+def test_a_caption_ticks_what_is_done_and_notes_what_was_never_trained() -> None:
+    frame = np.zeros((8, 320, 3), np.uint8)
+    lines = ["visit cow", "pick up egg", "visit pig"]
+
+    def rows_with(colour: Colour, **options: Any) -> list[int]:
+        strip = caption(frame, lines, **options)[8:]
+        found = (strip == colour).all(axis=2).any(axis=1)
+        return sorted({(int(y) - MARGIN) // LINE_HEIGHT for y in np.flatnonzero(found)})
+
+    assert rows_with(TICK, marked=0) == []
+    assert rows_with(TICK, marked=2) == [0, 1]
+    assert rows_with(TICK, marked=3) == [0, 1, 2]
+    assert rows_with(UNSEEN_TEXT, marked=0) == []
+    assert rows_with(UNSEEN_TEXT, marked=0, unseen={1}) == [1]
+    assert rows_with(MARKED_TEXT, marked=1, title="step 3") == [2]  # the title is above all lines
+    tall, plain = (caption(frame, lines, title=title) for title in ("step 3", ""))
+    assert tall.shape[0] == plain.shape[0] + LINE_HEIGHT
+    assert (tall != caption(frame, lines, title="step 4")).any()
 
 
 def test_long_captions_are_set_in_columns() -> None:

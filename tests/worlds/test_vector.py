@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from errands.language.instruction import Instruction, encode, parse_instructions
 from errands.language.splits import instructions, subtasks
-from errands.language.vocabulary import ALL, BLOCK_VOCABULARY, VERBS
+from errands.language.vocabulary import (
+    ALL,
+    BLOCK_VOCABULARY,
+    INTERACT,
+    TRANSFORM,
+    VERBS,
+    VISIT,
+)
 from errands.worlds.kinds import KINDS
 from errands.worlds.planner import NEAR_OPTIMAL, first_optimal
 from errands.worlds.spec import BLOCK, GRID, WorldSpec
@@ -395,3 +402,15 @@ def test_actions_and_seeds_are_whole_numbers(wrong: Any) -> None:
     if None not in wrong:
         with pytest.raises(TypeError, match="a seed is a whole number"):
             worlds.seed(wrong)
+
+
+def test_interact_with_is_read_as_what_it_means_for_the_object() -> None:
+    worlds = build(GRID, "skill", 1)
+    codes = np.array([[INTERACT, k, 1] for k in range(len(GRID.objects))])
+    others = np.array([[VISIT, 0, 1], [TRANSFORM, 3, 2]])
+    meant = worlds.meant(np.concatenate((codes, others)))
+    expected = [VERBS.index(GRID.interact.get(name, "pick up")) for name in GRID.objects]
+    assert meant[: len(codes), 0].tolist() == expected
+    assert (meant[: len(codes), 1:] == codes[:, 1:]).all()
+    assert (meant[len(codes) :] == others).all()
+    assert (codes[:, 0] == INTERACT).all()  # what was given stays as it was

@@ -326,6 +326,28 @@ class Sighting(Hint):
         return logits + self.scale * (moment.kinds[..., self.shown] * self.goal).sum(dim=1)
 
 
+class Pursuit(Hint):
+    """Opens the gate wherever the agent is after something unnamed that is not in sight.
+
+    A box may vanish on the way to it. The skill then searches for another one and never ends, so
+    the gate has to; it learns to do so at every eighth step, and an agent that takes what it finds
+    likeliest never does. Like promptness, this is not drawn, penalised or learned.
+    """
+
+    for_flat = False
+    reads_kinds = True
+
+    def __init__(self, network: "MetaNetwork", *, eyes: "Eyes", **_: Any) -> None:
+        super().__init__()
+        self.objects = _objects_to_name(network)
+        self.shown = eyes.object_channels
+
+    def opens(self, moment: Moment) -> Tensor:
+        in_sight = moment.kinds[:, 0, self.shown].gather(1, moment.g[:, 1:]) > 0.5
+        named = about_named(moment, self.objects) > 0
+        return ~(in_sight | named).squeeze(1) & ~moment.begins
+
+
 def _objects_to_name(network: "MetaNetwork") -> int:
     if network.flat:
         raise ValueError("a hint asks what a subtask is about, and a flat agent has no subtasks")
@@ -333,10 +355,8 @@ def _objects_to_name(network: "MetaNetwork") -> int:
 
 
 def about_named(moment: Moment, objects: int) -> Tensor:
-    """1 where the last subtask is about an object that the instruction names: (B, 1).
-
-    The names of objects are the last words of the vocabulary.
-    """
+    """1 where the last subtask is about an object that the instruction names: (B, 1)."""
+    # The names of objects are the last words of the vocabulary.
     return moment.words[:, -objects:].gather(1, moment.g[:, 1:]) * moment.keep
 
 
@@ -354,6 +374,7 @@ HINTS: dict[str, type[Hint]] = {
     "glance": Glance,
     "briefing": Briefing,
     "sighting": Sighting,
+    "pursuit": Pursuit,
 }
 
 

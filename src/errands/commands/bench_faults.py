@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.files import check_writable, tell
 from errands.commands.problem import Problem, check_range
 
 PROGRAM = (sys.executable, "-P", "-m", "errands.cli")
@@ -114,13 +114,11 @@ class BenchFaults:
             "cores": os.cpu_count(),
             **origin(),
         }
-        if self.json is not None:
-            write_json(self.json, record)
-        if self.json != STANDARD_OUTPUT:
-            for kind, tally in campaign.tallies.items():
-                print(f"{kind.name}: {_said(kind, tally)}")
-                for complaint in tally.complaints:
-                    print(f"  {complaint}")
+        said = []
+        for kind, tally in campaign.tallies.items():
+            said.append(f"{kind.name}: {_said(kind, tally)}")
+            said += [f"  {complaint}" for complaint in tally.complaints]
+        tell(self.json, record, *said)
         return 0 if campaign.is_flawless else 1
 
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from errands.commands.bench_watch import LISTS, own_server
-from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.bench_watch import LISTS, answered, own_server
+from errands.commands.files import check_writable, tell
 from errands.commands.problem import Problem, check_range
 
 TARGET = 0.05  # how much the memory may grow after the first quarter
@@ -74,15 +74,13 @@ class BenchSoak:
             "cores": os.cpu_count(),
             **origin(),
         }
-        if self.json is not None:
-            write_json(self.json, record)
-        if self.json != STANDARD_OUTPUT:
-            print(
-                f"{self.clients} pages, {self.minutes:g} minutes, {sum(did.values()):,} requests: "
-                f"{record['megabytes_second_quarter']} megabytes in the second quarter, "
-                f"{record['megabytes_last_quarter']} in the last ({record['growth']:+.1%}, at most "
-                f"{TARGET:+.0%})"
-            )
+        said = (
+            f"{self.clients} pages, {self.minutes:g} minutes, {sum(did.values()):,} requests: "
+            f"{record['megabytes_second_quarter']} megabytes in the second quarter, "
+            f"{record['megabytes_last_quarter']} in the last ({record['growth']:+.1%}, at most "
+            f"{TARGET:+.0%})"
+        )
+        tell(self.json, record, said)
         return 0 if record["growth"] <= TARGET else 1
 
     async def _soak(self, address: str, process: int, did: Counter[str], show: Any) -> list[int]:
@@ -160,13 +158,7 @@ class Person:
         """Send a request, and wait for an answer of a kind if one is expected."""
         self._did[kind] += 1
         await self._page.send(json.dumps({"kind": kind, **fields}))
-        while answer:
-            async with asyncio.timeout(PATIENCE):
-                said = await self._page.recv()
-            if isinstance(said, str):  # films come as bytes
-                message: dict[str, Any] = json.loads(said)
-                if message["kind"] == answer:
-                    return message
-                if message["kind"] == "notice" and message["about"] == kind:
-                    raise Problem(f"the server says to {kind}: {message['message']}")
-        return {}
+        if not answer:
+            return {}
+        async with asyncio.timeout(PATIENCE):
+            return await answered(self._page, answer, to=kind)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.files import check_writable, tell
 from errands.commands.problem import Problem, check_range
 
 if TYPE_CHECKING:
@@ -82,16 +82,14 @@ class BenchTraining:
             commit = before.get("commit", "unknown")
             record["earlier"] = {"whole_loop": round(rate, 1), "commit": commit}
             record["speedup"] = round(whole / rate, 2)
-        if self.json is not None:
-            write_json(self.json, record)
-        if self.json != STANDARD_OUTPUT:
-            print(
-                f"{self.world}, {self.stage}: {whole:,.0f} frames/s in the whole loop, "
-                f"{network:,.0f} in the network alone: {whole / network:.0%} of it "
-                f"(target: {TARGETS[self.stage]:.0%})"
-            )
-            if "speedup" in record:
-                print(f"{record['speedup']} times as fast as {self.earlier}")
+        said = [
+            f"{self.world}, {self.stage}: {whole:,.0f} frames/s in the whole loop, "
+            f"{network:,.0f} in the network alone: {whole / network:.0%} of it "
+            f"(target: {TARGETS[self.stage]:.0%})"
+        ]
+        if "speedup" in record:
+            said.append(f"{record['speedup']} times as fast as {self.earlier}")
+        tell(self.json, record, *said)
         return 0
 
     def _measure_earlier(self) -> dict[str, Any] | None:
@@ -101,7 +99,7 @@ class BenchTraining:
         import torch
 
         options = [f"--world={self.world}", f"--stage={self.stage}", f"--seconds={self.seconds}"]
-        command = [sys.executable, "-m", "errands", "bench", "training", *options, "--json=-"]
+        command = [sys.executable, "-m", "errands.cli", "bench", "training", *options, "--json=-"]
         environment = os.environ | {"PYTHONPATH": str(self.earlier.resolve() / "src")}
         ran = subprocess.run(command, env=environment, capture_output=True, text=True)
         try:

@@ -18,7 +18,7 @@ import tyro
 
 from errands.agents.registry import ALWAYS_THERE
 from errands.commands.choices import DEFAULT_WORLD, WorldOption
-from errands.commands.files import STANDARD_OUTPUT, check_writable, write_json
+from errands.commands.files import check_writable, tell
 from errands.commands.problem import Problem, check_range
 from errands.worlds.spec import WORLDS
 
@@ -83,14 +83,12 @@ class BenchWatch:
             "cores": os.cpu_count(),
             **origin(),
         }
-        if self.json is not None:
-            write_json(self.json, record)
-        if self.json != STANDARD_OUTPUT:
-            print(
-                f"{self.clients} pages, {self.world}: {min(rates):.1f} frames/s for the slowest, "
-                f"{record['median']:.1f} for the median, {max(rates):.1f} for the fastest "
-                f"(target: {TARGET:g})"
-            )
+        said = (
+            f"{self.clients} pages, {self.world}: {min(rates):.1f} frames/s for the slowest, "
+            f"{record['median']:.1f} for the median, {max(rates):.1f} for the fastest "
+            f"(target: {TARGET:g})"
+        )
+        tell(self.json, record, said)
         return 0
 
     def _tell_steps(self, seconds: list[float]) -> int:
@@ -109,13 +107,11 @@ class BenchWatch:
             "cores": os.cpu_count(),
             **origin(),
         }
-        if self.json is not None:
-            write_json(self.json, record)
-        if self.json != STANDARD_OUTPUT:
-            print(
-                f"{self.clients} pages beside {self.greedy} greedy ones, {self.world}: a step "
-                f"takes {record['median_ms']:.0f} ms (median), {record['slowest_ms']:.0f} at most"
-            )
+        said = (
+            f"{self.clients} pages beside {self.greedy} greedy ones, {self.world}: a step takes "
+            f"{record['median_ms']:.0f} ms (median), {record['slowest_ms']:.0f} at most"
+        )
+        tell(self.json, record, said)
         return 0
 
     async def _measure_steps(self, address: str) -> list[float]:
@@ -145,11 +141,11 @@ class BenchWatch:
             while time.perf_counter() < ends:
                 if outcome:
                     await page.send(json.dumps({"kind": "begin", **choice, "seed": seed}))
-                    await _answered(page, "frame")
+                    await answered(page, "frame")
                     seed += self.clients
                 began = time.perf_counter()
                 await page.send(json.dumps({"kind": "step"}))
-                outcome = (await _answered(page, "frame"))["outcome"]
+                outcome = (await answered(page, "frame"))["outcome"]
                 times.append(time.perf_counter() - began)
                 await asyncio.sleep(1 / ASKED)
         return times
@@ -214,17 +210,24 @@ async def loop_greedily(address: str) -> None:
         while True:
             for answer, request in GREEDY:
                 await page.send(json.dumps(request))
-                await _answered(page, answer)
+                await answered(page, answer)
 
 
-async def _answered(page: Any, kind: str) -> dict[str, Any]:
-    """The next message of a kind."""
+async def answered(page: Any, kind: str, *, to: str = "") -> dict[str, Any]:
+    """The next message of a kind; a notice is a problem, but for those about other requests.
+
+    `to` is the request, if notices about others are possible.
+    """
     while True:
-        message: dict[str, Any] = json.loads(await page.recv())
-        if message["kind"] == "notice":
-            raise Problem(f"the server says: {message['message']}")
+        said = await page.recv()
+        if isinstance(said, bytes):  # a film
+            continue
+        message: dict[str, Any] = json.loads(said)
         if message["kind"] == kind:
             return message
+        if message["kind"] == "notice" and to in ("", message["about"]):
+            request = f" to {to}" if to else ""
+            raise Problem(f"the server says{request}: {message['message']}")
 
 
 @dataclass(frozen=True)

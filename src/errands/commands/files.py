@@ -42,6 +42,14 @@ def check_film(option: str, path: Path | None) -> None:
         raise Problem(f"{option} {path}: an MP4 needs ffmpeg; install it, or name a .gif file")
 
 
+def tell(path: Path | None, record: Any, *lines: str) -> None:
+    """Write a result where it was asked for, and print what it amounts to, unless it is there."""
+    if path is not None:
+        write_json(path, record)
+    if path != STANDARD_OUTPUT:
+        print(*lines, sep="\n")
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write to the path, or to standard output if it is "-"."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"

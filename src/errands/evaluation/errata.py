@@ -217,7 +217,8 @@ DEVIATIONS = (
         "lists",
         "update after a subtask has terminated, block world",
         "left to the gate",
-        "`fast`: always (the hint `promptness`); the gate learns when to interrupt",
+        "`fast`: always (the hint `promptness`), and where a box that it hunts is gone "
+        "(`pursuit`); the gate learns when to interrupt",
     ),
     Deviation(
         "lists",

@@ -18,6 +18,7 @@ Scores = Sequence[NDArray[np.float64]]
 Statistic = Callable[[Scores], NDArray[np.float64]]  # over the last axis; others are resamples
 RESAMPLES = 5_000
 COVERAGE = 0.95
+NORMAL = 1.96  # standard errors to either side that cover as much of a normal distribution
 TRIMMED = 0.25  # share of runs that an interquartile mean leaves out at either end
 
 
@@ -52,6 +53,18 @@ def better_half(scores: Scores) -> NDArray[np.float64]:
     """
     halves = [np.sort(cell, axis=-1)[..., cell.shape[-1] // 2 :] for cell in scores]
     return mean(halves)
+
+
+def share_interval(share: float, episodes: int) -> tuple[float, float]:
+    """The interval of a share of independent episodes (Wilson's).
+
+    Unlike the mean and its standard error it is right near 0 and 1, where most of ours are.
+    """
+    pull = NORMAL**2 / episodes  # towards one half
+    middle = (share + pull / 2) / (1 + pull)
+    spread = share * (1 - share) / episodes + pull / (4 * episodes)
+    half = NORMAL * float(np.sqrt(spread)) / (1 + pull)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def estimate(scores: Scores, statistic: Statistic = mean, *, seed: int = 0) -> Estimate:

@@ -19,6 +19,7 @@ from errands.agents.mapping import MapEyes
 from errands.agents.memory import Memory, each, leaves, restored
 from errands.agents.skill import Skill
 from errands.learning.searcher import Searcher
+from errands.worlds.planner import Teacher
 from errands.worlds.vector import Worlds
 
 SUBTASK = 2  # verb and object make a subtask; how often it is to be done comes after them
@@ -84,8 +85,11 @@ class SkillRollout:
         self.acted = np.zeros(worlds.count, np.int64)
         self.begins = np.ones(worlds.count, np.bool_)
         self.deeds = np.zeros(worlds.count, np.bool_)
-        self.teacher = worlds.new_teacher()
-        self.searcher = Searcher(skill.eyes, worlds) if isinstance(skill.eyes, MapEyes) else None
+        self.teacher: Teacher | Searcher = (
+            Searcher(skill.eyes, worlds)
+            if isinstance(skill.eyes, MapEyes)
+            else worlds.new_teacher()
+        )
         worlds.reset()
         self.asked = worlds.privileged_subtasks()  # what the skill was asked for last
 
@@ -113,7 +117,7 @@ class SkillRollout:
             pauses = self.deeds & ~ended_before & (not counts)
             due = np.where(pauses[:, None], self.asked, worlds.privileged_subtasks())
             changed = (due[:, :SUBTASK] != self.asked[:, :SUBTASK]).any(axis=1)
-            self.teacher.forget(begins if skill.network.maps else begins | changed)
+            self.teacher.forget(begins | changed)
             self.asked = due
             subtask = torch.from_numpy(due.astype(np.int64))
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
@@ -173,8 +177,8 @@ class SkillRollout:
 
     def _plan(self, looked: Tensor) -> NDArray[np.bool_]:
         """Every action (worlds, actions) that the planner would take."""
-        if self.searcher:
-            return self.searcher.advise(looked.cpu().numpy(), self.asked)
+        if isinstance(self.teacher, Searcher):
+            return self.teacher.advise(looked.cpu().numpy(), self.asked)
         return self.teacher.plan(self.asked).optimal
 
     def _look(self, skill: Skill) -> tuple[Tensor, Memory]:

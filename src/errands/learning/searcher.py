@@ -8,7 +8,8 @@ student sees, so that all of it can be learned; the seeker, which knows where th
 are, does things for which a student cannot see the reason.
 """
 
-import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,16 @@ from numpy.typing import NDArray
 from errands.agents.map_kernels import EMPTY, PITCHES, WALL
 from errands.agents.mapping import MapWindow
 from errands.kernel import kernel
-from errands.language.vocabulary import INTERACT, PICK_UP, VISIT
+from errands.language.vocabulary import PICK_UP, VISIT
 from errands.worlds import block
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
-from errands.worlds.raycast import EYE_HEIGHT
-from errands.worlds.seeker import LINE_STEP, MIDDLE, TOP, is_in_picture
+from errands.worlds.seeker import Tiles, is_visible
+from errands.worlds.spec import FIRST_OBJECT
 from errands.worlds.vector import Worlds
 
 Bytes = NDArray[np.uint8]
-Cells = NDArray[np.int64]
+
+FIRST_KIND = WALL + 1  # of a map, that is an object; tiles have water before it
 
 SECOND_LOOK = 0.001  # worth of looking again at what is known: targets appear, names are wrong
 FAR = 8  # rows ahead in which a picture can show anything
@@ -34,8 +36,8 @@ TURNS_AND_STEP = (block.LEFT, block.RIGHT, block.FORWARD)
 
 
 @kernel()
-def _read(window: Bytes, side: int, tiles: Cells, hope: NDArray[np.float64]) -> None:
-    """A window (S S C) as kinds (S, S), and how much is to be hoped from a look at each cell.
+def _read(window: Bytes, side: int, tiles: Tiles, hope: NDArray[np.float64]) -> None:
+    """A window (S S C) as tile codes (S, S), and how much is to be hoped from a look at each cell.
 
     Where nothing was seen and nothing can be, outside of the map, is as good as a wall.
     """
@@ -49,56 +51,27 @@ def _read(window: Bytes, side: int, tiles: Cells, hope: NDArray[np.float64]) -> 
         if cell[unseen] >= HALF:
             tiles[row, column], hope[row, column] = EMPTY, stale
         elif cell[likeliest] > 0:
-            tiles[row, column], hope[row, column] = likeliest, SECOND_LOOK * stale
+            tile = likeliest if likeliest <= WALL else likeliest - FIRST_KIND + FIRST_OBJECT
+            tiles[row, column], hope[row, column] = tile, SECOND_LOOK * stale
         else:
             tiles[row, column], hope[row, column] = WALL, 0.0
 
 
 @kernel()
-def _shows(tiles: Cells, pose: tuple[int, int, int], row: int, column: int) -> bool:
-    """Whether a downward view from a pose shows a cube on that cell, as far as the map knows."""
-    here_row, here_column, heading = pose
-    down, right = row - here_row, column - here_column
-    ahead = down * AHEAD_ROW[heading] + right * AHEAD_COLUMN[heading]
-    aside = abs(down * AHEAD_COLUMN[heading] + right * AHEAD_ROW[heading])
-    if ahead < 1 or ahead > FAR:
-        return False
-    eye = EYE_HEIGHT + (1.0 if tiles[here_row, here_column] > WALL else 0.0)
-    if is_in_picture(eye, ahead, aside, TOP):
-        height = TOP
-    elif is_in_picture(eye, ahead, aside, MIDDLE):
-        height = MIDDLE
-    else:
-        return False
-    steps = int(math.sqrt(down * down + right * right) / LINE_STEP)
-    for k in range(1, steps):
-        share = k / steps
-        r = math.floor(here_row + 0.5 + share * down)
-        c = math.floor(here_column + 0.5 + share * right)
-        if r == row and c == column:
-            continue
-        over_cubes = eye + share * (height - eye) >= 1.0
-        if tiles[r, c] == WALL or (tiles[r, c] > WALL and not over_cubes):
-            return False
-    return True
-
-
-@kernel()
-def _gain(tiles: Cells, hope: NDArray[np.float64], pose: tuple[int, int, int]) -> float:
-    """How much is to be hoped from a downward view from a pose."""
+def _gain(tiles: Tiles, hope: NDArray[np.float64], row: int, column: int, heading: int) -> float:
+    """How much is to be hoped from a downward view from there."""
     side = len(tiles)
-    row, column = pose[0], pose[1]
     gain = 1.0 if hope[row, column] > SECOND_LOOK else 0.0  # whoever stands on a cell knows it
     for r in range(max(0, row - FAR), min(side, row + FAR + 1)):
         for c in range(max(0, column - FAR), min(side, column + FAR + 1)):
-            if hope[r, c] > 0 and _shows(tiles, pose, r, c):
+            if hope[r, c] > 0 and is_visible(tiles, (row, column), heading, r, c):
                 gain += hope[r, c]
     return gain
 
 
 @kernel()
 def _search(
-    tiles: Cells, hope: NDArray[np.float64], target: int, deed: int, optimal: NDArray[np.bool_]
+    tiles: Tiles, hope: NDArray[np.float64], target: int, deed: int, optimal: NDArray[np.bool_]
 ) -> None:
     """Mark the first actions of the best ways from the middle of a map, facing up.
 
@@ -132,7 +105,7 @@ def _search(
         elif steps > 0:
             if (hopes + 1.0) / (steps + 1) < best:  # no pose that is further away can be better
                 break
-            worth = _gain(tiles, hope, (row, column, heading)) / (steps + 1)
+            worth = _gain(tiles, hope, row, column, heading) / (steps + 1)
             if worth > best + 1e-9:
                 best, chosen = worth, first[row, column, heading]
             elif worth > best - 1e-9 and worth > 0:
@@ -168,7 +141,7 @@ def _advise(
     optimal: NDArray[np.bool_],
 ) -> None:
     """For every agent (N,), from its features (N, size): which actions (N, actions) are best."""
-    tiles = np.empty((side, side), np.int64)
+    tiles = np.empty((side, side), np.uint8)
     hope = np.empty((side, side), np.float64)
     window = side * side * channels
     for i in range(len(features)):
@@ -183,7 +156,7 @@ def _advise(
             deed = block.FORWARD
         elif verbs[i] == PICK_UP:
             deed = block.PICK
-        _search(tiles, hope, WALL + 1 + targets[i], deed, optimal[i])
+        _search(tiles, hope, FIRST_OBJECT + targets[i], deed, optimal[i])
 
 
 class Searcher:
@@ -193,13 +166,15 @@ class Searcher:
         assert eyes.body > PITCHES  # the body's first number: whether it looks down
         self._side = 2 * eyes.network.reach + 1
         self._channels = eyes.channels
-        self._meant = np.asarray(worlds.rules["interact"][0], np.int64)
-        self._actions = worlds.actions
+        self._worlds = worlds
+        self.memory: Mapping[str, NDArray[Any]] = {}  # all that it knows is on the map
+
+    def forget(self, mask: NDArray[np.bool_]) -> None:
+        """There is nothing to forget."""
 
     def advise(self, features: Bytes, subtasks: NDArray[np.int16]) -> NDArray[np.bool_]:
         """Every action (worlds, actions) that is as good as any, for subtasks (worlds, 3)."""
-        verbs, targets = subtasks[:, 0].astype(np.int64), subtasks[:, 1].astype(np.int64)
-        verbs = np.where(verbs == INTERACT, self._meant[targets], verbs)
-        optimal = np.zeros((len(features), self._actions), np.bool_)
-        _advise(features, self._side, self._channels, verbs, targets, optimal)
+        meant = self._worlds.meant(subtasks).astype(np.int64)
+        optimal = np.zeros((len(features), self._worlds.actions), np.bool_)
+        _advise(features, self._side, self._channels, meant[:, 0], meant[:, 1], optimal)
         return optimal

@@ -16,7 +16,6 @@ from errands.agents.recogniser import Recogniser
 from errands.agents.skill import Skill
 from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
-from errands.language.vocabulary import INTERACT
 from errands.learning import distributed, objectives
 from errands.learning.advantages import Credit, assign_credit
 from errands.learning.curriculum import Curriculum, crowded
@@ -68,12 +67,9 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         trained = training_subtasks(self.spec, training.scenario, "train")
         worlds = Worlds(self.spec, training.worlds, trained, self.curriculum.setting)
         worlds.seed(rank_seed)
-        codes = [item.code(self.spec.vocabulary) for item in trained.pool]
-        self.trained = torch.tensor(codes)  # (n, 3)
-        self.meant = self.trained[:, :2].clone()  # the verb that "interact with" stands for
-        rule = torch.from_numpy(worlds.rules["interact"][0].astype(np.int64))
-        interacts = self.meant[:, 0] == INTERACT
-        self.meant[interacts, 0] = rule[self.meant[interacts, 1]]
+        codes = np.array([item.code(self.spec.vocabulary) for item in trained.pool], np.int64)
+        self.trained = torch.from_numpy(codes)  # (n, 3)
+        self.meant = torch.from_numpy(worlds.meant(codes[:, :2]))
         self.school = (
             School(self.spec, training, rank_seed + training.worlds)
             if training.teacher == "rl"

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,9 @@ SAMPLED_FRAMES = 32  # number of frames, spread over the film, that the palette 
 
 TEXT: Colour = (172, 170, 184)
 MARKED_TEXT: Colour = (255, 221, 85)
+UNSEEN_TEXT: Colour = (120, 190, 255)
+TICK: Colour = (110, 200, 120)
+NOTE = "never trained"  # what an unseen line says of itself
 TEXT_SIZE = 13
 TEXT_SHADES = 6  # from none to full; a divisor of 255, plus one
 LINE_HEIGHT = 18
@@ -34,38 +37,63 @@ LINES_BEFORE_COLUMNS = 5  # longer captions are set in columns, where the pictur
 MOST_ROWS = 9  # if there are more, only the lines around the marked one are shown
 
 
-def caption(frame: Picture, lines: Sequence[str], *, marked: int | None = None) -> Picture:
+def caption(
+    frame: Picture,
+    lines: Sequence[str],
+    *,
+    marked: int | None = None,
+    title: str = "",
+    unseen: Collection[int] = (),
+) -> Picture:
     """The frame with lines of text below it, the marked one bright with an arrow before it.
 
-    A long list is reduced to the lines around the marked one, and a line that gives their range; a
+    Lines before the marked one are ticked, and `unseen` ones say so. A `title` stands above them. A
+    long list is reduced to the lines around the marked one, and a line that gives their range; a
     `marked` beyond the end shows the last ones. The strip has the same height whichever line is
     marked, so all frames of a film have one size.
     """
     if not lines:
         return frame
     width = frame.shape[1]
-    widest = max(_text_width(line) for line in lines)
+    note = _text_width(NOTE) + MARGIN
+    widest = max(_text_width(line) + (note if i in unseen else 0) for i, line in enumerate(lines))
     columns = -(-len(lines) // LINES_BEFORE_COLUMNS)
     columns = max(1, min(columns, (width - MARGIN) // (INDENT + widest + MARGIN)))
     rows = min(MOST_ROWS, -(-len(lines) // columns))
     column_width = (width - MARGIN) // columns
     first, last = window(len(lines), marked or 0, rows * columns)
-    shown = list(lines[first:last])
-    if len(shown) < len(lines):
-        shown.append(f"{first + 1} to {last} of {len(lines)}")
-    bright = None if marked is None or marked >= last else marked - first
+    top = LINE_HEIGHT if title else 0
 
-    strip = Image.new("RGB", (width, rows * LINE_HEIGHT + 2 * MARGIN), BACKDROP)
-    pen = ImageDraw.Draw(strip)
-    for i, line in enumerate(shown):
-        column, row = divmod(i, rows)
-        x, y = MARGIN + column * column_width, MARGIN + row * LINE_HEIGHT
-        middle = y + LINE_HEIGHT // 2
-        if i == bright:
-            pen.polygon([(x, middle - 4), (x, middle + 4), (x + 5, middle)], fill=MARKED_TEXT)
-        text = _text(_shortened(line, column_width - INDENT - MARGIN))
-        strip.paste(MARKED_TEXT if i == bright else TEXT, (x + INDENT, y), text)
+    strip = Image.new("RGB", (width, top + rows * LINE_HEIGHT + 2 * MARGIN), BACKDROP)
+    strip.paste(TEXT, (MARGIN, MARGIN), _text(title))
+
+    def place(i: int) -> tuple[int, int]:
+        column, row = divmod(i - first, rows)
+        return MARGIN + column * column_width, MARGIN + top + row * LINE_HEIGHT
+
+    for i in range(first, last):
+        x, y = place(i)
+        room = column_width - INDENT - MARGIN - (note if i in unseen else 0)
+        text = _text(_shortened(lines[i], room))
+        _mark(strip, x, y, i, marked)
+        strip.paste(MARKED_TEXT if i == marked else TEXT, (x + INDENT, y), text)
+        if i in unseen:
+            strip.paste(UNSEEN_TEXT, (x + INDENT + text.width + MARGIN, y), _text(NOTE))
+    if last - first < len(lines):
+        x, y = place(last)
+        strip.paste(TEXT, (x + INDENT, y), _text(f"{first + 1} to {last} of {len(lines)}"))
     return np.concatenate([frame, np.asarray(strip)], axis=0)
+
+
+def _mark(strip: Image.Image, x: int, y: int, i: int, marked: int | None) -> None:
+    """A tick before a line that is done, an arrow before the marked one."""
+    if marked is None or i > marked:
+        return
+    middle, pen = y + LINE_HEIGHT // 2, ImageDraw.Draw(strip)
+    if i == marked:
+        pen.polygon([(x, middle - 4), (x, middle + 4), (x + 5, middle)], fill=MARKED_TEXT)
+    else:
+        pen.line([(x, middle), (x + 3, middle + 3), (x + 8, middle - 4)], fill=TICK, width=2)
 
 
 def save_gif(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float = 8) -> None:
@@ -113,11 +141,13 @@ def save_mp4(frames: Iterable[Picture], path: str | os.PathLike[str], fps: float
             assert running.stdin is not None
             too_long = threading.Timer(LONGEST_ENCODING, running.kill)
             too_long.start()
-            with contextlib.suppress(BrokenPipeError):  # it stopped; the reason is reported below
-                for frame in (*pictures, *held):
-                    running.stdin.write(frame.tobytes())
-            _, said = running.communicate()
-            too_long.cancel()
+            try:
+                with contextlib.suppress(BrokenPipeError):  # it stopped; why is reported below
+                    for frame in (*pictures, *held):
+                        running.stdin.write(frame.tobytes())
+                _, said = running.communicate()
+            finally:
+                too_long.cancel()
         if running.returncode:
             reasons = said.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
             raise ValueError(f"ffmpeg failed: {reasons[-1]}")

@@ -29,6 +29,8 @@ from errands.worlds.state import World
 if TYPE_CHECKING:
     from errands.worlds.vector import Worlds
 
+Tiles = NDArray[np.uint8]
+
 HALF_VIEW = math.tan(FIELD_OF_VIEW / 2)  # to the side, at a distance of 1 along the line of sight
 AHEAD_SHARE, BELOW_SHARE = math.cos(PITCH_STEP), math.sin(PITCH_STEP)  # of that distance
 TOP, MIDDLE = 0.9, 0.5  # the points of a cube that are tested: height above the ground
@@ -45,36 +47,38 @@ def is_in_picture(eye: float, ahead: int, aside: int, height: float) -> bool:
 
 
 @kernel()
-def is_visible(world: World, heading: int, row: int, column: int) -> bool:
+def is_visible(tiles: Tiles, here: tuple[int, int], heading: int, row: int, column: int) -> bool:
     """Whether a downward view shows a cube on that cell: its top or middle, with a free line."""
-    down, right = row - world.row, column - world.column
+    down, right = row - here[0], column - here[1]
     ahead = down * AHEAD_ROW[heading] + right * AHEAD_COLUMN[heading]
     aside = abs(down * AHEAD_COLUMN[heading] + right * AHEAD_ROW[heading])
     if ahead < 1:
         return False
     eye = EYE_HEIGHT
-    if world.tiles[world.row, world.column] >= FIRST_OBJECT:
+    if tiles[here[0], here[1]] >= FIRST_OBJECT:
         eye += 1.0
     if is_in_picture(eye, ahead, aside, TOP):  # what hides the top hides the middle, too
-        return is_clear(world, eye, row, column, TOP)
+        return is_clear(tiles, here, eye, row, column, TOP)
     if is_in_picture(eye, ahead, aside, MIDDLE):
-        return is_clear(world, eye, row, column, MIDDLE)
+        return is_clear(tiles, here, eye, row, column, MIDDLE)
     return False
 
 
 @kernel()
-def is_clear(world: World, eye: float, row: int, column: int, height: float) -> bool:
+def is_clear(
+    tiles: Tiles, here: tuple[int, int], eye: float, row: int, column: int, height: float
+) -> bool:
     """Whether neither a wall nor a cube hides the point at that height above the cell's centre."""
-    down, right = row - world.row, column - world.column
+    down, right = row - here[0], column - here[1]
     steps = int(math.sqrt(down * down + right * right) / LINE_STEP)
     for k in range(1, steps):
         share = k / steps
-        r = math.floor(world.row + 0.5 + share * down)
-        c = math.floor(world.column + 0.5 + share * right)
+        r = math.floor(here[0] + 0.5 + share * down)
+        c = math.floor(here[1] + 0.5 + share * right)
         if r == row and c == column:
             continue
         over_cubes = eye + share * (height - eye) >= 1.0
-        if world.tiles[r, c] == WALL or (world.tiles[r, c] >= FIRST_OBJECT and not over_cubes):
+        if tiles[r, c] == WALL or (tiles[r, c] >= FIRST_OBJECT and not over_cubes):
             return False
     return True
 
@@ -82,20 +86,22 @@ def is_clear(world: World, eye: float, row: int, column: int, height: float) -> 
 @kernel()
 def look(world: World, heading: int, seen: NDArray[np.bool_]) -> None:
     """Mark the open cells that a downward view shows as seen."""
+    here = world.row, world.column
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
             if not seen[row, column] and world.tiles[row, column] != WALL:
-                seen[row, column] = is_visible(world, heading, row, column)
+                seen[row, column] = is_visible(world.tiles, here, heading, row, column)
 
 
 @kernel()
 def is_worth_a_look(world: World, heading: int, seen: NDArray[np.bool_]) -> bool:
     """Whether a downward view shows an open cell that was not seen before."""
+    here = world.row, world.column
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
             if seen[row, column] or world.tiles[row, column] == WALL:
                 continue
-            if is_visible(world, heading, row, column):
+            if is_visible(world.tiles, here, heading, row, column):
                 return True
     return False
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernel import bound_to
+from errands.language.vocabulary import INTERACT
 from errands.worlds.kinds import KINDS, Kind
 from errands.worlds.layout import compile_pool, compile_setting, compile_tasks
 from errands.worlds.planner import Plan, Planner, Teacher
@@ -266,6 +267,13 @@ class Worlds:
         """The true current instruction (worlds, 3) of each world."""
         index = np.minimum(self._worlds["progress"], self._worlds["length"] - 1)
         return self._goals[np.arange(self.count), index, :SUPPLY]
+
+    def meant(self, subtasks: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+        """Subtasks (N, 2 or 3), with the verb that "interact with" stands for in its place."""
+        verbs, targets = subtasks[:, 0], subtasks[:, 1]
+        meant = subtasks.copy()
+        meant[:, 0] = np.where(verbs == INTERACT, self.rules["interact"][0, targets], verbs)
+        return meant
 
     def plan_subtasks(self, subtasks: NDArray[np.int16] | None = None) -> Plan:
         """The exact teacher of each world's current, or given, subtask."""

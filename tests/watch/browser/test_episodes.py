@@ -1,127 +1,19 @@
-"""The page in a real browser: what people do with it, and what they see."""
+"""Episodes in a real browser: what people do with them, and what they see."""
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from twins.browser import FASTEST, LIST, counts, heard, ink, link_of, set_speed, wait_for_end
 from twins.pages import CAST, PATIENCE, serving
 
 pytestmark = pytest.mark.slow
-
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
-    missing = "no Chromium here; make browser installs it"
-    if os.environ.get("CI"):
-        pytest.fail(missing, pytrace=False)
-    pytest.skip(missing, allow_module_level=True)
-
-# A browser for tests: no sandbox, since tests may run as root, and not a word to the network.
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
-FASTEST = 7  # the speed's last notch
-heard: dict[Page, list[Any]] = {}  # what the server said to each page
-LIST = "pick up the pig, visit the box, transform all cows"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=1000 * PATIENCE)
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=FLAGS, timeout=1000 * PATIENCE
-        )
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    opened = browser.new_context(viewport={"width": 1280, "height": 900})
-    opened.set_default_timeout(1000 * PATIENCE)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def visit(server: str, context: BrowserContext) -> Iterator[Callable[..., Page]]:
-    """Opens the page with what a link says; in the end there must have been no errors."""
-    errors: list[str] = []
-
-    def open_page(**link: object) -> Page:
-        page = context.new_page()
-        keep = heard[page] = []
-        page.on("websocket", lambda talk: talk.on("framereceived", lambda said: keep.append(said)))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-        page.goto(f"{server}?{urlencode(link)}" if link else server)
-        expect(page.locator("#connection")).to_have_text("connected")
-        set_speed(page, FASTEST)
-        if link.get("agent") != "me" or "keys" in link:
-            page.click("#play")  # the page starts paused
-        return page
-
-    yield open_page
-    assert errors == []
-
-
-def set_speed(page: Page, notch: int) -> None:
-    page.locator("#speed").evaluate(
-        "(slider, notch) => { slider.value = notch; slider.dispatchEvent(new Event('input')) }",
-        notch,
-    )
-
-
-def wait_for_end(page: Page, outcome: str = "Done") -> None:
-    expect(page.locator("#outcome:visible")).to_contain_text(outcome)
-
-
-def link_of(page: Page) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
-
-
-def counts(page: Page) -> tuple[str | None, str | None]:
-    return page.text_content("#count-step"), page.text_content("#count-reward")
-
-
-def ink(page: Page, canvas: str) -> int:
-    """How many colours a canvas shows."""
-    return int(
-        page.locator(canvas).evaluate(
-            """canvas => {
-                const pen = canvas.getContext("2d");
-                const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
-                return new Set(new Uint32Array(data.buffer)).size;
-            }"""
-        )
-    )
-
-
-def test_a_typed_list_is_carried_out(visit: Callable[..., Page]) -> None:
-    page = visit()
-    page.fill("#list", "visit the cow, pick up all eggs")
-    expect(page.locator("#list-message")).to_have_text("2 instructions, trained")
-    page.click("#run")
-    expect(page.locator("#items li")).to_have_text([re.compile("visit cow"), re.compile("eggs")])
-    wait_for_end(page)
-    expect(page.locator("#items li[data-state=done]")).to_have_count(2)
-    expect(page.locator("#errand-count")).to_have_text("2 of 2 done")
-    assert link_of(page)["list"] == "visit the cow, pick up all eggs"
-    assert ink(page, "#map") > 20
 
 
 def test_the_page_says_why_an_episode_failed(visit: Callable[..., Page]) -> None:
@@ -133,43 +25,6 @@ def test_the_page_says_why_an_episode_failed(visit: Callable[..., Page]) -> None
     page.select_option("#agent", "near-optimal")
     wait_for_end(page)
     expect(page.locator("#why")).to_be_hidden()
-
-
-def test_a_wrong_word_shows_the_parsers_message(visit: Callable[..., Page]) -> None:
-    page = visit()
-    page.fill("#list", "visit the pgi, pick up egg")
-    message = page.locator("#list-message")
-    expect(message).to_have_text("instruction 1, word 3: 'pgi' is not an object; did you mean pig?")
-    expect(page.locator("#mirror mark")).to_have_text("pgi")
-    expect(page.locator("#list")).to_have_attribute("aria-invalid", "true")
-    page.click("#run")  # says so, and begins nothing
-    expect(message).to_contain_text("did you mean pig?")
-    page.fill("#list", "visit the pig, pick up egg")
-    expect(message).to_have_text("2 instructions, trained")
-    expect(page.locator("#mirror mark")).to_have_count(0)
-
-
-def test_words_are_completed_while_typing(visit: Callable[..., Page]) -> None:
-    page = visit()
-    page.fill("#list", "")
-    page.locator("#list").press_sequentially("tr")
-    words = page.locator("#words li")
-    expect(words).to_have_text(["transform"])
-    page.keyboard.press("Tab")
-    expect(page.locator("#list")).to_have_value("transform ")
-    expect(words.first).to_have_text("cow")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    expect(words.nth(1)).to_have_attribute("aria-selected", "true")
-    page.keyboard.press("Enter")
-    expect(page.locator("#list")).to_have_value("transform enemy ")
-    page.keyboard.press("Escape")
-    expect(page.locator("#words")).to_be_hidden()
-    page.fill("#list", "visit d")
-    page.locator("#words li", has_text="duck").click()
-    expect(page.locator("#list")).to_have_value("visit duck ")
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("#items li")).to_have_text([re.compile("visit duck")])
 
 
 def test_thoughts_are_shown(visit: Callable[..., Page]) -> None:
@@ -261,32 +116,6 @@ def test_films_are_downloaded(visit: Callable[..., Page], tmp_path: Path) -> Non
     expect(page.locator("#keep-note")).to_contain_text("Saved errand-grid-3.gif")
 
 
-MARKUP = "<img src=x onerror='window.entered=1'><script>window.entered=1</script>"
-
-
-@pytest.mark.parametrize("field", ["world", "agent", "rival", "list", "seed", "drops", "keys"])
-def test_links_never_become_markup(field: str, visit: Callable[..., Page]) -> None:
-    page = visit(**({"world": "grid", "list": "visit pig"} | {field: MARKUP}))
-    page.wait_for_function("document.querySelector('#list').value !== ''")
-    page.wait_for_timeout(500)
-    assert page.evaluate("window.entered") is None
-    assert page.locator("img[src=x]").count() == 0
-    assert page.locator("body script").count() == page.locator("body script[src='main.js']").count()
-
-
-def test_what_is_typed_never_becomes_markup(visit: Callable[..., Page]) -> None:
-    page = visit()
-    for text in (f"visit the {MARKUP}", f"{MARKUP}, visit pig", "visit <b>pig</b>"):
-        page.fill("#list", text)
-        expect(page.locator("#mirror")).to_contain_text(text[:20])
-        expect(page.locator("#list-message")).to_contain_text("instruction 1")
-        page.click("#run")
-        assert page.evaluate("window.entered") is None
-        assert (
-            page.locator("#mirror img, #mirror b, #list-message img, #list-message b").count() == 0
-        )
-
-
 def test_two_pages_at_once(visit: Callable[..., Page]) -> None:
     one = visit(agent="near-optimal", list="visit pig", seed=3)
     other = visit(world="block", agent="dynamic", list="visit cat", seed=4)
@@ -326,19 +155,6 @@ def test_a_person_acts_with_keys_and_buttons(visit: Callable[..., Page]) -> None
     expect(action).to_have_text("look right")
 
 
-def test_lists_are_drawn(visit: Callable[..., Page]) -> None:
-    page = visit(agent="near-optimal")
-    for name, count in (("4 unseen", 4), ("20 unseen", 20), ("With events", 6), ("4 trained", 4)):
-        page.get_by_role("button", name=name, exact=True).click()
-        expect(page.locator("#items li")).to_have_count(count)
-        unseen = page.locator("#items .tag", has_text="unseen")
-        expect(unseen).to_have_count(count if "unseen" in name else 0)
-    before = link_of(page)["seed"]
-    page.fill("#seed", str(int(before) + 1))
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(f"seed={int(before) + 1}"))
-
-
 def test_everything_can_be_reached_with_the_keyboard(visit: Callable[..., Page]) -> None:
     page = visit(agent="near-optimal", list=LIST, seed=7)
     wait_for_end(page)  # steps are announced, too: while there are any, they may talk over the map
@@ -367,32 +183,6 @@ def test_everything_can_be_reached_with_the_keyboard(visit: Callable[..., Page])
         "run",
     }
     assert wanted <= reached
-
-
-def test_what_is_typed_is_what_runs(visit: Callable[..., Page]) -> None:
-    page = visit(agent="near-optimal", list="visit pig", seed=3)
-    wait_for_end(page)
-    page.fill("#list", "visit duck")
-    page.fill("#seed", "5")
-    page.click("#run")
-    expect(page).to_have_url(re.compile("list=visit\\+duck&seed=5"))
-    page.fill("#list", "visit box")
-    page.select_option("#agent", "shortest-path")
-    expect(page).to_have_url(re.compile("agent=shortest-path&list=visit\\+box&seed=5"))
-    page.fill("#list", "visit tree")
-    page.click("#dice")
-    expect(page).to_have_url(re.compile("list=visit\\+tree"))
-    page.fill("#list", "visit cat")  # a word of the other world
-    page.get_by_text("Block world", exact=True).click()
-    expect(page).to_have_url(re.compile("world=block.*list=visit\\+cat"))
-    page.fill("#list", "visit the cat, my own words")
-    page.get_by_text("Grid", exact=True).click()
-    expect(page).to_have_url(re.compile("world=grid"))
-    expect(page.locator("#list")).to_have_value("visit the cat, my own words")
-    expect(page.locator("#notice")).to_contain_text("words that this world does not know")
-    page.fill("#seed", "-4")
-    page.click("#run")
-    expect(page.locator("#notice")).to_contain_text("The seed is a whole number")
 
 
 def test_a_newcomer_sees_two_agents_and_a_large_play(
@@ -477,27 +267,6 @@ def test_notices_go_away(visit: Callable[..., Page]) -> None:
     expect(notice).to_contain_text("An object needs an empty cell")
     page.locator("#notice button").dispatch_event("click")
     expect(notice).to_be_hidden()
-
-
-def test_mistakes_are_shown_after_a_pause(visit: Callable[..., Page]) -> None:
-    page = visit(list="visit pig", seed=3)
-    page.fill("#list", "")
-    page.locator("#list").press_sequentially("visit pgi and", delay=20)
-    expect(page.locator("#editor.wrong")).to_have_count(0)
-    expect(page.locator("#list-message")).to_contain_text("did you mean pig?")
-    expect(page.locator("#editor.wrong")).to_have_count(1)
-    page.locator("#list").press_sequentially(" ", delay=20)
-    expect(page.locator("#editor.wrong")).to_have_count(0)  # typing goes on
-
-
-def test_lists_in_other_words_and_verbs_that_nobody_learned(visit: Callable[..., Page]) -> None:
-    page = visit(agent="dynamic", list="visit pig", seed=3)
-    page.fill("#list", "grab both eggs, interact with the box")
-    reading = "Understood as: pick up egg 2 times, interact with box"
-    expect(page.locator("#list-reading")).to_have_text(reading)
-    expect(page.locator("#list-warning")).to_contain_text("Dynamic never learned “interact with”")
-    page.select_option("#agent", "near-optimal")
-    expect(page.locator("#list-warning")).to_be_hidden()
 
 
 def test_a_negative_reward_is_explained(visit: Callable[..., Page]) -> None:
