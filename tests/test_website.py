@@ -1,9 +1,7 @@
 """The site that `make docs` builds: it has every page, its links work, and it needs no network."""
 
 import ast
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,12 +12,21 @@ from typing import Any
 import griffe
 import pytest
 import yaml
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
 from errands.worlds.spec import WorldSpec
+from twins.browser import chromium
 from website.fields import FieldTables, attributes
 from website.offline import faults
-from website.pages import REPOSITORY, destination, linked_sources, numbered, relinked
+from website.pages import (
+    REPOSITORY,
+    destination,
+    linked_sources,
+    notebook,
+    numbered,
+    relinked,
+    shown,
+)
 
 DOCS = REPOSITORY / "docs"
 
@@ -73,6 +80,14 @@ def test_sources_that_a_page_links_to_are_shown_line_by_line() -> None:
     page = numbered(Path("src/errands/seeds.py"))
     assert "# `src/errands/seeds.py`" in page
     assert (REPOSITORY / "src/errands/seeds.py").read_text().rstrip() in page
+
+
+def test_notebooks_are_shown_with_what_their_cells_returned() -> None:
+    page = notebook(Path("docs/examples/first_steps.ipynb"))
+    assert page.startswith("# First steps\n")
+    assert "```python\n" in page
+    assert '<img src="data:image/png;base64,' in page
+    assert shown({"output_type": "stream", "text": ["one\n", "two\n"]}) == "```text\none\ntwo\n```"
 
 
 # What is wrong with a site
@@ -160,16 +175,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        missing = "no Chromium here; make browser installs it"
-        if os.environ.get("CI"):
-            pytest.fail(missing, pytrace=False)
-        pytest.skip(missing)
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.mark.slow

@@ -1,42 +1,19 @@
 """A real browser, and pages that are opened in it without a single error."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from twins.browser import FASTEST, heard, set_speed
+from twins.browser import FASTEST, chromium, heard, set_speed
 from twins.pages import PATIENCE
-
-CHROMIUM = shutil.which("chromium")
-# A browser for tests: no sandbox, since tests may run as root, and not a word to the network.
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        missing = "no Chromium here; make browser installs it"
-        if os.environ.get("CI"):
-            pytest.fail(missing, pytrace=False)
-        pytest.skip(missing)
-    expect.set_options(timeout=1000 * PATIENCE)
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=FLAGS, timeout=1000 * PATIENCE
-        )
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
