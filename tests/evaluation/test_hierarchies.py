@@ -102,6 +102,14 @@ def test_the_other_shipped_agents_execute_lists_of_four(agent: str) -> None:
     assert evaluate_instructions(test)["success"]["mean"] >= 0.9
 
 
+@pytest.mark.slow
+def test_the_block_worlds_agent_executes_lists_of_four_and_uses_events() -> None:
+    test = InstructionTest("dynamic", "block", split="train", length=4, episodes=200)
+    measured = evaluate_instructions(test)
+    assert measured["success"]["mean"] >= 0.9
+    assert measured["events_used"]["mean"] > 0.3 * measured["events"]["mean"]
+
+
 def test_flat_as_shipped_executes_single_instructions() -> None:
     test = InstructionTest("flat", "grid", split="train", length=1, episodes=100)
     assert evaluate_instructions(test)["success"]["mean"] >= 0.8
