@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from errands.commands.bench_watch import LISTS, answered, own_server
+from errands.commands.bench_watch import LISTS, answered, own_server, page_at
 from errands.commands.files import check_writable, tell
 from errands.commands.problem import Problem, check_range
 
@@ -117,10 +117,8 @@ class Person:
 
     async def stay(self, ends: float) -> None:
         """Visit the page again and again, each time for a while."""
-        from websockets.asyncio.client import connect
-
         while time.monotonic() < ends:
-            async with connect(self._address, compression=None, max_size=None) as self._page:
+            async with page_at(self._address) as self._page:
                 await self._page.recv()  # hello
                 for _ in range(self._random.randrange(3, 12)):
                     if time.monotonic() < ends:

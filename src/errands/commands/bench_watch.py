@@ -129,13 +129,11 @@ class BenchWatch:
         return [seconds for client in steps for seconds in client]
 
     async def _stepped(self, address: str, seed: int) -> list[float]:
-        from websockets.asyncio.client import connect
-
         wanted = LISTS.get(self.world, WORLDS[self.world].example)
         choice = {"world": self.world, "agent": self.agent, "list": wanted}
         ends = time.perf_counter() + self.seconds
         times: list[float] = []
-        async with connect(address, compression=None) as page:
+        async with page_at(address) as page:
             await page.recv()  # hello
             outcome = "none yet"
             while time.perf_counter() < ends:
@@ -157,9 +155,7 @@ class BenchWatch:
         return list(await asyncio.gather(*clients))
 
     async def _client(self, address: str, seed: int, begins: float) -> float:
-        from websockets.asyncio.client import connect
-
-        async with connect(address, compression=None) as page:
+        async with page_at(address) as page:
 
             async def ask(kind: str, **fields: object) -> None:
                 await page.send(json.dumps({"kind": kind, **fields}))
@@ -203,9 +199,7 @@ GREEDY: tuple[tuple[str, dict[str, object]], ...] = (
 
 async def loop_greedily(address: str) -> None:
     """Ask for what takes the server longest, again and again."""
-    from websockets.asyncio.client import connect
-
-    async with connect(address, compression=None) as page:
+    async with page_at(address) as page:
         await page.recv()  # hello
         while True:
             for answer, request in GREEDY:
@@ -228,6 +222,13 @@ async def answered(page: Any, kind: str, *, to: str = "") -> dict[str, Any]:
         if message["kind"] == "notice" and to in ("", message["about"]):
             request = f" to {to}" if to else ""
             raise Problem(f"the server says{request}: {message['message']}")
+
+
+def page_at(address: str) -> Any:
+    """A page's connection. Like a browser it never pings, so a busy machine does not end it."""
+    from websockets.asyncio.client import connect
+
+    return connect(address, compression=None, max_size=None, ping_interval=None)
 
 
 @dataclass(frozen=True)
