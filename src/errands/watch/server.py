@@ -143,7 +143,7 @@ async def _talk(websocket: WebSocket, sessions: Sessions, idle_seconds: float) -
     try:
         await line.say(sessions.hello)
         await _listen(websocket, session, line, idle_seconds)
-    except Gone:
+    except (Gone, asyncio.CancelledError):  # cancelled: the server ends, and waits for nobody
         pass
     finally:
         sessions.close(session)
