@@ -38,8 +38,6 @@ def test_it_serves_until_it_is_interrupted() -> None:
         assert said is not None
         with opened(said[1].decode()) as page:
             assert page.begin()["step"] == 0
-            for _ in range(50):  # it is busy when it is interrupted
-                page.say("sample", world="block", sort="events")
             running.send_signal(signal.SIGINT)
             _, errors = running.communicate(timeout=PATIENCE)
         assert running.returncode == 130
