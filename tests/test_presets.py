@@ -30,6 +30,7 @@ def test_without_a_teacher_nothing_is_distilled(world: str) -> None:
     assert alone.distill.frames == 0
     assert alone.finetune.frames == 2 * (plain.distill.frames + plain.finetune.frames)
     assert (alone.epochs, alone.curriculum) == (2, True)
+    assert (plain.value, alone.value) == (0.5, {"grid": 0.5, "block": 0.1}[world])
 
 
 def test_the_papers_teacher_takes_no_step() -> None:
