@@ -259,7 +259,7 @@ def presets() -> str:
         "worlds a minibatch": lambda t: str(t.minibatch),
         "optimizer": lambda t: OPTIMIZERS[t.optimizer],
         "RL teachers: frames, learning rate": lambda t: (
-            stage(t.teachers) if t.world == "grid" else NOTHING
+            stage(t.teachers) if t.world == "grid" or t.network.maps else NOTHING
         ),
         "distill: frames, learning rate": lambda t: stage(t.distill),
         "fine-tune: frames, learning rate": lambda t: stage(t.finetune),

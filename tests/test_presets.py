@@ -14,20 +14,23 @@ from errands.worlds.spec import BLOCK, GRID, WorldSpec
 from twins.own_world import own_world
 
 
+@pytest.mark.parametrize("world", ["grid", "block"])
 @pytest.mark.parametrize("scenario", ["independent", "inter-extrapolation"])
-def test_rl_teachers_give_a_start_and_rewards_do_the_rest(scenario: Scenario) -> None:
-    plain = skill_training("grid", scenario)
-    taught = skill_training("grid", scenario, teacher="rl")
+def test_rl_teachers_give_a_start_and_rewards_do_the_rest(world: str, scenario: Scenario) -> None:
+    plain = skill_training(world, scenario)
+    taught = skill_training(world, scenario, teacher="rl")
     assert taught.distill.frames < plain.distill.frames / 5
     assert taught.finetune.frames > plain.distill.frames + plain.finetune.frames
     assert taught.teachers.frames == 3_000_000
 
 
-def test_without_a_teacher_nothing_is_distilled() -> None:
-    plain, alone = (skill_training("grid", "independent", teacher=t) for t in ("planner", "none"))
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_without_a_teacher_nothing_is_distilled(world: str) -> None:
+    plain, alone = (skill_training(world, "independent", teacher=t) for t in ("planner", "none"))
     assert alone.distill.frames == 0
     assert alone.finetune.frames == 2 * (plain.distill.frames + plain.finetune.frames)
     assert (alone.epochs, alone.curriculum) == (2, True)
+    assert (plain.value, alone.value) == (0.5, {"grid": 0.5, "block": 0.1}[world])
 
 
 def test_the_papers_teacher_takes_no_step() -> None:

@@ -11,6 +11,7 @@ import torch
 
 from errands import presets
 from errands.cli import main
+from errands.commands import train
 from errands.commands.train import choose_device
 from errands.files import lock
 from errands.learning.checkpoint import PREVIOUS, RESUME
@@ -28,7 +29,7 @@ def small_and_quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     def preset(*arguments: Any, **options: Any) -> Any:
         asked.append((*arguments, options))
-        changes = {name: options[name] for name in ("analogy", "seed")}
+        changes = {name: options[name] for name in ("analogy", "seed", "teacher")}
         return tiny(arguments[0], arguments[1], **changes)
 
     monkeypatch.setattr(presets, "skill_training", preset)
@@ -76,6 +77,8 @@ def test_help_says_what_every_option_is_for(capsys: pytest.CaptureFixture[str]) 
         (["--preset", "slow"], "fast"),
         (["--teacher", "nobody"], "planner"),
         (["--in-lists"], "--in-lists needs --world block"),
+        (["--world", "block", "--in-lists", "--teacher", "rl"], "--teacher planner or none"),
+        (["--world", "block", "--teacher", "rl", "--preset", "paper"], "use --preset fast"),
     ],
 )
 def test_wrong_input_gets_one_line(
@@ -117,6 +120,18 @@ def test_trains_tells_and_leaves_an_agent(
     agent = json.loads((folder / "agent.json").read_text())
     assert agent["training"]["seed"] == 3
     assert agent["training"]["analogy"] is False
+
+
+def test_teachers_of_the_block_world_come_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train, "LINES_APART", 0.0)
+    assert main([*TRAIN, "--world", "block", "--teacher", "rl", "--out", str(tmp_path)]) == 0
+    *looks, last = capsys.readouterr().err.splitlines()
+    stages = [line.split()[0] for line in looks]
+    assert stages == ["teachers"] * 2 + ["distill"] * 3 + ["finetune"] * 3
+    assert last.startswith(f"done: {2 * 12 * 4 + LENGTH * ITERATION:,} frames")  # of 12 teachers
+    assert json.loads((tmp_path / "agent.json").read_text())["training"]["teacher"] == "rl"
 
 
 def test_threads_are_those_of_the_network_and_of_the_worlds(threads: None) -> None:

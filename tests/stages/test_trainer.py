@@ -35,6 +35,9 @@ RUNS = {
     "block, counted": tiny("block", "inter-extrapolation"),
     "block, paper": tiny("block", preset="paper"),
     "paper": tiny(**PAPER),
+    "block, reward alone": tiny(
+        "block", teacher="none", distill=Stage(0, 1e-3, 1e-3), curriculum=True
+    ),
     "reward alone": tiny(
         teacher="none", distill=Stage(0, 1e-3, 1e-3), epochs=2, curriculum=True, analogy=False
     ),

@@ -21,7 +21,7 @@ def tiny(
     preset: Preset = "debug",
     **changes: Any,
 ) -> SkillTraining:
-    """A preset shrunk further: 3 iterations of distillation, 3 of fine-tuning."""
+    """A preset shrunk further: 3 iterations of distillation and 3 of fine-tuning."""
     full = skill_training(world, scenario, preset)
     small = replace(
         full,
@@ -29,6 +29,8 @@ def tiny(
         worlds=8,
         steps=4,
         minibatch=4,
+        teachers=Stage(2 * ITERATION, 1e-2, 5e-3, entropy=0.01),
+        teacher_worlds=1,
         distill=Stage(3 * ITERATION, 1e-2, 5e-3),
         finetune=Stage(3 * ITERATION, 1e-2, 5e-3, entropy=0.01),
         analogies=replace(full.analogies, samples=8),

@@ -76,7 +76,7 @@ class TrainSkill(_Run):
     """Train without the analogy-making objective, to measure its effect."""
     teacher: Literal["planner", "rl", "none"] = "planner"
     """What labels in distillation: the exact planner, a policy for each subtask that is trained by
-    actor-critic first (grid only), or nothing: actor-critic only."""
+    actor-critic first, or nothing: actor-critic only."""
     in_lists: bool = False
     """Also train on lists, one subtask after the other, with a memory that outlasts a subtask: for
     a skill that is to execute lists (block world, independent only)."""
@@ -89,9 +89,11 @@ class TrainSkill(_Run):
 
     def execute(self) -> int:
         check_range("--longer", self.longer, 0.01, 1000)
-        if self.teacher == "rl" and eyes_of(self.world) != "grid":
-            raise Problem("--teacher rl needs --world grid; use planner or none")
         is_block = eyes_of(self.world) == "block"
+        if self.teacher == "rl" and is_block and self.preset == "paper":
+            raise Problem("--teacher rl with --world block needs a map; use --preset fast")
+        if self.teacher == "rl" and self.in_lists:
+            raise Problem("--in-lists needs --teacher planner or none: RL teachers know no lists")
         if self.in_lists and not (is_block and self.scenario == "independent"):
             raise Problem("--in-lists needs --world block --scenario independent")
         device = self.prepare()

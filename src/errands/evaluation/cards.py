@@ -33,7 +33,10 @@ NOT_MEASURED = "not measured"
 TEACHERS = {
     ("grid", "planner"): "an exact planner that sees the whole state",
     ("block", "planner"): "a planner that goes only for targets that its agent could have seen",
-    ("grid", "rl"): "policies for single subtasks, trained by reinforcement learning first",
+    **dict.fromkeys(
+        (("grid", "rl"), ("block", "rl")),
+        "policies for single subtasks, trained by reinforcement learning first",
+    ),
 }
 INTENDED = """Research on agents that follow instructions and generalise to ones that were never
 trained: as a baseline, to look at decisions step by step, for teaching{or_as}. It acts in the

@@ -100,7 +100,7 @@ DEVIATIONS = (
         "teachers",
         "a policy for each subtask, trained by reinforcement learning",
         "an exact planner; in the block world one that knows only what its agent has seen. "
-        "`--teacher rl` is the paper's method",
+        "`--teacher rl` is the paper's method, with layers like those of the `fast` skill",
     ),
     Deviation("skills", "batches", "whole episodes", "a fixed number of steps of all worlds"),
     Deviation(

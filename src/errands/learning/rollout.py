@@ -22,6 +22,8 @@ from errands.learning.searcher import Searcher
 from errands.worlds.planner import Teacher
 from errands.worlds.vector import Worlds
 
+# What the skill's eyes see and the subtasks (worlds, 3) to probabilities (worlds, actions).
+Advisor = Callable[[Tensor, NDArray[np.int16]], NDArray[np.float32]]
 SUBTASK = 2  # verb and object make a subtask; how often it is to be done comes after them
 
 
@@ -75,11 +77,11 @@ class SkillRollout:
         worlds: Worlds,
         steps: int,
         skill: Skill,
-        advisor: Callable[[Worlds], NDArray[np.float32]] | None = None,
+        advisor: Advisor | None = None,
     ) -> None:
         self.worlds = worlds
         self.steps = steps
-        self.advisor = advisor  # gives probabilities (worlds, actions); without one, the planner
+        self.advisor = advisor  # without one, the planner advises
         self.memory = skill.initial_memory(worlds.count)
         self.eyes = skill.eyes.initial_memory(worlds.count)
         self.acted = np.zeros(worlds.count, np.int64)
@@ -122,7 +124,7 @@ class SkillRollout:
             subtask = torch.from_numpy(due.astype(np.int64))
             optimal = np.zeros((worlds.count, worlds.actions), np.float32)
             if teacher:
-                optimal[:] = self.advisor(worlds) if self.advisor else self._plan(looked)
+                optimal[:] = self._advice(looked)
                 optimal /= np.maximum(optimal.sum(axis=1, keepdims=True), 1.0)
             decides = ~ended_before & ~pauses
             did = worlds.privileged["deed_verb"], worlds.privileged["deed_object"]
@@ -175,8 +177,10 @@ class SkillRollout:
             reward=float(every.mean()) if every.size else 0.0,
         )
 
-    def _plan(self, looked: Tensor) -> NDArray[np.bool_]:
-        """Every action (worlds, actions) that the planner would take."""
+    def _advice(self, looked: Tensor) -> NDArray[Any]:
+        """What the advisor would do, or every action (worlds, actions) that the planner would."""
+        if self.advisor:
+            return self.advisor(looked, self.asked)
         if isinstance(self.teacher, Searcher):
             return self.teacher.advise(looked.cpu().numpy(), self.asked)
         return self.teacher.plan(self.asked).optimal

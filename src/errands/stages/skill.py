@@ -71,7 +71,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         self.trained = torch.from_numpy(codes)  # (n, 3)
         self.meant = torch.from_numpy(worlds.meant(codes[:, :2]))
         self.school = (
-            School(self.spec, training, rank_seed + training.worlds)
+            School(self.spec, training, self.skill, rank_seed + training.worlds)
             if training.teacher == "rl"
             else None
         )

@@ -1,7 +1,8 @@
 """Stage: teachers. One policy for each trained subtask, by actor-critic with GAE and nothing else.
 
 They learn side by side, each in worlds that always ask for its own subtask and that grow as it
-succeeds, and then advise the student in distillation in the planner's place.
+succeeds, and then advise the student in distillation in the planner's place. They see with the
+student's eyes, so that it can see the reasons for their advice. Shapes: K subtasks, n worlds each.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from errands.agents.teacher import GridTeachers
+from errands.agents.memory import Memory, each, leaves, restored
+from errands.agents.skill import Skill
+from errands.agents.teacher import new_teachers
 from errands.config import SkillTraining
 from errands.learning import checkpoint, distributed, losses
 from errands.learning.advantages import generalised_advantages
@@ -28,7 +31,7 @@ CHUNK = 4  # time steps an update: enough frames of each subtask to fill the bat
 class School:
     """All teachers and their worlds; where an episode ends, a new one begins at once."""
 
-    def __init__(self, spec: WorldSpec, training: SkillTraining, seed: int) -> None:
+    def __init__(self, spec: WorldSpec, training: SkillTraining, skill: Skill, seed: int) -> None:
         trained = training_subtasks(spec, training.scenario, "train")
         self.training = training
         self.codes = np.array([item.code(spec.vocabulary) for item in trained.pool], np.int16)
@@ -46,13 +49,21 @@ class School:
             self._fit_worlds(k)
             worlds.seed(seed + k * training.teacher_worlds)
             worlds.reset()
-        self.teachers = GridTeachers(len(self.worlds), self.worlds[0].images.shape[1])
+        self.eyes, self.device = skill.eyes, skill.policy.weight.device
+        self.memory = self.eyes.initial_memory(self.count)  # the eyes'
+        every, no_actions = torch.arange(self.count), torch.zeros(self.count, dtype=torch.int64)
+        self.looked, self.memory = self._look(every, no_actions, begins=True)  # (K * n, ...)
+        self.teachers = new_teachers(len(self.worlds), self.eyes)
         self.optimizer = torch.optim.Adam(self.teachers.parameters())
 
     @property
+    def count(self) -> int:
+        """Worlds of all teachers."""
+        return len(self.worlds) * self.training.teacher_worlds
+
+    @property
     def frames_per_iteration(self) -> int:
-        count = len(self.worlds) * self.training.teacher_worlds * self.training.steps
-        return count * distributed.processes()
+        return self.count * self.training.steps * distributed.processes()
 
     def iterate(
         self, random: torch.Generator, rate: float, entropy_weight: float
@@ -102,7 +113,7 @@ class School:
 
     def _losses(self, part: dict[str, Tensor], explore: Tensor) -> dict[str, Tensor]:
         """Terms of the loss on frames (K, m, ...); `explore` (K,) weighs each teacher's entropy."""
-        output = self.teachers(part["images"])
+        output = self.teachers(part["looked"])
         log_probabilities = torch.log_softmax(output.logits, dim=-1)
         chosen = log_probabilities.gather(-1, part["actions"][..., None]).squeeze(-1)
         every = torch.ones_like(chosen, dtype=torch.bool)
@@ -118,20 +129,20 @@ class School:
         kept: dict[str, list[Tensor]] = {}
         ended: list[list[EpisodeStatistics]] = [[] for _ in self.worlds]
         for _ in range(self.training.steps):
-            images = torch.from_numpy(np.stack([worlds.images for worlds in self.worlds]))
+            looked = self._of_each(self.looked)
             with torch.no_grad():
-                output = self.teachers(images)
+                output = self.teachers(looked)
             log_probabilities = torch.log_softmax(output.logits, dim=-1)
             flat = log_probabilities.flatten(0, 1).exp()
-            actions = torch.multinomial(flat, 1, generator=random).view(images.shape[:2])
+            actions = torch.multinomial(flat, 1, generator=random).view(looked.shape[:2])
             chosen = log_probabilities.gather(-1, actions[..., None]).squeeze(-1)
             for k, worlds in enumerate(self.worlds):
                 worlds.step(actions[k].numpy())
-            led_to = np.stack([worlds.images for worlds in self.worlds])
+            self._see(torch.arange(self.count), actions.flatten(), begins=False)
             with torch.no_grad():  # the value of where the step led, before any reset
-                after = self.teachers(torch.from_numpy(led_to)).value
+                after = self.teachers(self._of_each(self.looked)).value
             frame = {
-                "images": images,
+                "looked": looked,
                 "actions": actions,
                 "log_probabilities": chosen,
                 "values": output.value,
@@ -145,8 +156,38 @@ class School:
             for k, worlds in enumerate(self.worlds):
                 ended[k].append(worlds.finished())
                 worlds.reset(worlds.status > 0)
+            began = torch.nonzero(frame["ended"].flatten())[:, 0]
+            self._see(began, actions.flatten(), begins=True)
         batch = {name: torch.stack(values) for name, values in kept.items()}
         return batch, self._look_back(ended)
+
+    def _see(self, chosen: Tensor, actions: Tensor, *, begins: bool) -> None:
+        """Look at the chosen worlds (m,), after these actions (K * n,) or where episodes begin."""
+        if not chosen.numel():
+            return
+        looked, memory = self._look(chosen, actions, begins=begins)
+        self.looked = self.looked.index_copy(0, chosen, looked)
+        self.memory = each(
+            lambda every, part: every.index_copy(0, chosen, part), self.memory, memory
+        )
+
+    def _look(self, chosen: Tensor, actions: Tensor, *, begins: bool) -> tuple[Tensor, Memory]:
+        """What the eyes make of the chosen worlds, in one call, and remember of them."""
+        images = self._images()[chosen].to(self.device)
+        acted = actions[chosen].to(self.device)
+        starts = torch.full_like(acted, begins, dtype=torch.bool)
+        memory = each(lambda item: item[chosen], self.memory)
+        with torch.no_grad():
+            looked, memory = self.eyes.look(images, acted, starts, memory)
+        return looked.cpu(), memory
+
+    def _images(self) -> Tensor:
+        """A copy of all observations (K * n, ...)."""
+        return torch.from_numpy(np.concatenate([worlds.images for worlds in self.worlds]))
+
+    def _of_each(self, looked: Tensor) -> Tensor:
+        """(K * n, ...) to (K, n, ...)."""
+        return looked.view(len(self.worlds), self.training.teacher_worlds, *looked.shape[1:])
 
     def _look_back(self, ended: Sequence[Sequence[EpisodeStatistics]]) -> RolloutStatistics:
         """Statistics of the episodes that ended; successful teachers get larger worlds."""
@@ -169,13 +210,16 @@ class School:
             reward=float(np.mean(reward)) if reward else 0.0,
         )
 
-    def advise(self, worlds: Worlds) -> NDArray[np.float32]:
-        """What each world's teacher would do there: probabilities (worlds, actions)."""
-        matches = (worlds.subtasks[:, None] == self.codes[None]).all(axis=2)  # (worlds, K)
+    def advise(self, looked: Tensor, subtasks: NDArray[np.int16]) -> NDArray[np.float32]:
+        """What the teachers of the student's subtasks (worlds, 3) would do where it looks.
+
+        Probabilities (worlds, actions).
+        """
+        matches = (subtasks[:, None] == self.codes[None]).all(axis=2)  # (worlds, K)
         assert matches.any(axis=1).all(), "a subtask has no teacher"
         task = torch.from_numpy(matches.argmax(axis=1))
         with torch.no_grad():
-            advice = self.teachers.advise(torch.from_numpy(worlds.images), task)
+            advice = self.teachers.advise(looked.cpu(), task)
         return advice.numpy()
 
     def snapshot(self) -> dict[str, Tensor]:
@@ -188,7 +232,8 @@ class School:
         for k, curriculum in enumerate(self.curricula):
             facts = curriculum.facts().items()
             tensors |= {f"curricula-{k}.{name}": torch.tensor(value) for name, value in facts}
-        return tensors
+        tensors["eyes.looked"] = self.looked
+        return tensors | dict(leaves(self.memory, "eyes.memory"))
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         parts: dict[str, dict[str, Tensor]] = {}
@@ -200,6 +245,9 @@ class School:
         if distributed.rank() == 0:  # the process that wrote it; the others keep their worlds
             for k, worlds in enumerate(self.worlds):
                 worlds.restore({name: v.numpy() for name, v in parts[f"worlds-{k}"].items()})
+            eyes = parts.get("eyes", {})  # earlier code had the grid's only, which remember nothing
+            self.looked = eyes.get("looked", self._images())
+            self.memory = restored(self.memory, eyes, "memory")
         for k, curriculum in enumerate(self.curricula):
             curriculum.restore({name: int(v) for name, v in parts[f"curricula-{k}"].items()})
             self._fit_worlds(k)
