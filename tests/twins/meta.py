@@ -60,7 +60,7 @@ FORMS = {
         PAPER, world="block", words=14, objects=7, actions=9, filters=(4, 3, 3)
     ),
     "map": MAP,
-    "map, long": replace(MAP, gate="at-termination"),
+    "map, long": replace(without(MAP, "pursuit"), gate="at-termination"),
     "map, short": replace(MAP, gate="every-step"),
     **{f"without {name}": without(SMALL, name) for name in SMALL.hints},
     **{f"block, without {name}": without(BLOCK, name) for name in BLOCK.hints},
