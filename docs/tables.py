@@ -333,6 +333,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed": speed,
     "peers": peers,
     "training speed": lambda: bench_tables.training_speed(BENCH).markdown(),
+    "single environments": lambda: bench_tables.single_environments(BENCH).markdown(),
     "pages at once": lambda: bench_tables.pages_at_once(BENCH).markdown(),
     "greedy pages": lambda: bench_tables.greedy_pages(BENCH).markdown(),
     "faults": lambda: bench_tables.faults(BENCH).markdown(),

@@ -19,6 +19,16 @@ CASES: list[tuple[Callable[[Path], Table], str, Any, list[tuple[str, ...]]]] = [
         [("block, meta controller", "2,911", "3,586", "81%", "2")],
     ),
     (
+        bench_tables.single_environments,
+        "worlds",
+        {
+            "singles": [
+                {"environment": "a", "microseconds_per_reset": 8.9, "microseconds_per_step": 10.0}
+            ]
+        },
+        [("`a`", "9", "10")],
+    ),
+    (
         bench_tables.pages_at_once,
         "watch-block",
         {"agent": "dynamic", "clients": 16, "slowest": 15.04, "median": 15.2, "cores": 2},

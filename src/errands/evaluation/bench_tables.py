@@ -13,6 +13,7 @@ TRAINED = {
     "grid, meta controller": "training-meta-grid",
     "block, meta controller": "training-meta-block",
 }
+ACTS = ("reset", "step")
 STEP_LIMITS = {1: 100, 20: 1000}  # milliseconds that a step may take beside so many greedy pages
 
 
@@ -25,6 +26,16 @@ def training_speed(folder: Path) -> Table:
             rows.append([name, *rates, f"{found['ratio']:.0%}", str(found["threads"])])
     headings = ("skill", "whole loop, frames a second", "network alone", "share", "threads")
     return _table(headings, rows)
+
+
+def single_environments(folder: Path) -> Table:
+    """One world at a time, as `gymnasium.make` returns it; Minigrid's beside ours."""
+    rows = [
+        [f"`{item['environment']}`", *(f"{item[f'microseconds_per_{of}']:.0f}" for of in ACTS)]
+        for found in _read(folder, "worlds")
+        for item in found.get("singles", [])
+    ]
+    return _table(("environment", "a reset, microseconds", "a step"), rows)
 
 
 def pages_at_once(folder: Path) -> Table:
