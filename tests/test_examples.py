@@ -1,5 +1,6 @@
 """The scripts in docs/examples run, here at a small size."""
 
+import json
 import re
 import runpy
 import shutil
@@ -23,18 +24,31 @@ def main_of(script: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", environments())
 def test_stable_baselines3_trains_on_a_batch(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    small = ["--steps", "360", "--worlds", "4", "--rollout", "90"]
+    small = ["--steps", "360", "--worlds", "4", "--rollout", "90", "--test", "4"]
     curve = main_of("sb3_ppo.py")(["--env", name, *small])
     assert curve.points
     assert all(0 <= success <= 1 for _, success in curve.points)
     assert "random actions: success" in capsys.readouterr().out
 
 
-def test_one_file_trains_in_the_style_of_cleanrl() -> None:
-    small = ["--steps", "960", "--worlds", "8", "--rollout", "60", "--epochs", "1"]
-    curve = main_of("cleanrl_ppo.py")(small)
+def test_one_file_trains_in_the_style_of_cleanrl(tmp_path: Path) -> None:
+    small = ["--steps", "960", "--worlds", "8", "--rollout", "60", "--epochs", "1", "--test", "8"]
+    curve = main_of("cleanrl_ppo.py")([*small, "--log", str(tmp_path / "log.json")])
     assert [steps for steps, _ in curve] == [480, 960]
+    log = json.loads((tmp_path / "log.json").read_text())
+    assert log["curve"] == [list(point) for point in curve]
     assert all(0 <= success <= 1 for _, success in curve)
+
+
+def test_numbers_of_the_learning_curves_are_those_of_the_logs(tmp_path: Path) -> None:
+    text = (EXAMPLES.parent / "plugging-in.md").read_text()
+    for script in ("cleanrl_ppo", "sb3_ppo"):
+        path = EXAMPLES.parents[1] / "results" / "examples" / f"{script.replace('_', '-')}.json"
+        log = json.loads(path.read_text())
+        numbers = f"{log['seconds'] / 60:.1f} | {log['trained']:.1%} | {log['random']:.1%} |"
+        assert f"| `{script}.py` | {log['steps']:,} | {numbers}" in text
+    runpy.run_path(str(EXAMPLES.parent / "ppo_curves.py"))["main"](tmp_path / "ppo.png")
+    assert (tmp_path / "ppo.png").stat().st_size > 10_000
 
 
 def test_an_own_agent_has_a_row_in_the_report(
