@@ -65,7 +65,7 @@ def paper_cells(record: Record) -> list[str]:
     )
     on_curve = agent == NEAR_OPTIMAL and split != "train"
     curve = {
-        metric: (published.curve(metric, NEAR_OPTIMAL, split) or {})[length]
+        metric: (published.curve("grid", metric, NEAR_OPTIMAL, split) or {})[length]
         for metric in ("reward", "success", "steps")
     }
     if cell is None and on_curve:

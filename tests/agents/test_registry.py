@@ -117,7 +117,8 @@ def test_tables_and_figures_show_a_new_agent(
     drawn = []
     plot = "matplotlib.axes.Axes.plot"
     monkeypatch.setattr(plot, lambda *_, **how: drawn.append(how["color"]))
-    length_curves(records, tmp_path / "curves.png")
+    assert length_curves(records, "grid", tmp_path / "curves.png")
+    assert not length_curves(records, "block", tmp_path / "none.png")
     assert {TOY.colour, AGENTS["dynamic"].colour} == set(drawn)
 
 

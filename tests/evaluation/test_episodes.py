@@ -107,7 +107,7 @@ def test_the_committed_yardsticks_are_as_close_to_the_paper_as_calibration_promi
             assert r["reward"]["mean"] == pytest.approx(theirs.reward, abs=tolerance)
             compared += 1
     assert compared == 2 * (2 + 2 + 1)  # agents; seen and unseen at 4 and 20, train at 4
-    steps = published.curve("steps", "near-optimal", "seen")
+    steps = published.curve("grid", "steps", "near-optimal", "seen")
     assert steps is not None
     near = {r["length"]: r for r in records if (r["agent"], r["split"]) == ("near-optimal", "seen")}
     assert set(near) == {1, 4, 10, 20}

@@ -6,6 +6,7 @@ import torch
 
 import errands
 from errands.agents.hierarchy import Hierarchy, HierarchyState
+from errands.agents.memory import each
 from errands.agents.skill import Skill, SkillNetwork
 from errands.evaluation.episodes import (
     InstructionTest,
@@ -50,6 +51,58 @@ def test_a_policy_hands_the_agents_state_on() -> None:
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(actions, expected.action)
         worlds.step(actions)
+
+
+class Ending:
+    """Worlds whose episodes end when a test says so."""
+
+    def __init__(self, worlds: Worlds) -> None:
+        self._worlds = worlds
+        self.status = np.zeros(worlds.count, np.int8)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._worlds, name)
+
+
+@pytest.mark.parametrize("form", ["dynamic", "flat"])
+def test_worlds_that_have_ended_are_left_out_and_the_others_go_on_the_same(form: str) -> None:
+    agent = agent_of(form)
+    worlds, few = worlds_of(6), np.array([1, 2, 4])
+    ending = Ending(worlds)
+    policy = HierarchyPolicy(agent, seed=4)
+    rows: list[int] = []
+    act = agent.act
+
+    def counted(seen: dict[str, np.ndarray], *others: object, **options: object) -> object:
+        rows.append(len(seen["mask"]))
+        return act(seen, *others, **options)  # type: ignore[arg-type]
+
+    agent.act = counted  # type: ignore[method-assign, assignment]
+    worlds.step(policy.act(ending))  # type: ignore[arg-type]
+    trace, state = policy.trace, policy._state
+    assert trace is not None
+    assert state is not None
+    ending.status[[0, 3, 5]] = 1
+    random = torch.Generator()
+    random.set_state(policy._random.get_state())
+    seen = {"image": worlds.images, "tokens": worlds.tokens, "mask": worlds.mask}
+    kept = each(lambda item: item[torch.from_numpy(few)], state)
+    expected, _ = act({k: v[few] for k, v in seen.items()}, kept, random=random)
+    actions = policy.act(ending)  # type: ignore[arg-type]
+    assert rows == [6, 3]
+    assert actions.shape == (6,)
+    assert policy.trace is not None
+    for now, before, among in zip(policy.trace, trace, expected, strict=True):
+        np.testing.assert_array_equal(now[few], among)
+        np.testing.assert_array_equal(now[[0, 3, 5]], before[[0, 3, 5]])
+
+
+def test_a_policy_still_answers_when_all_have_ended() -> None:
+    ending = Ending(worlds_of(2))
+    policy = HierarchyPolicy(agent_of())
+    policy.act(ending)  # type: ignore[arg-type]
+    ending.status[:] = 1
+    assert policy.act(ending).shape == (2,)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("form", ["dynamic", "flat"])
@@ -108,6 +161,13 @@ def test_the_block_worlds_agent_executes_lists_of_four_and_uses_events() -> None
     measured = evaluate_instructions(test)
     assert measured["success"]["mean"] >= 0.9
     assert measured["events_used"]["mean"] > 0.3 * measured["events"]["mean"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["long", "short"])
+def test_the_block_worlds_other_agents_execute_lists_of_four(agent: str) -> None:
+    test = InstructionTest(agent, "block", split="train", length=4, episodes=100)
+    assert evaluate_instructions(test)["success"]["mean"] >= 0.9
 
 
 def test_flat_as_shipped_executes_single_instructions() -> None:

@@ -13,7 +13,7 @@ def test_a_curve_is_the_mean_of_runs_with_the_same_lengths() -> None:
         for seed, lengths in ((1, (1, 4, 20)), (2, (20, 4, 1)), (3, (20,)))
         for length in lengths
     ]
-    ((variant, split),) = found = _curves(records)
+    ((variant, split),) = found = _curves(records, "grid")
     assert (variant.agent, variant.seed, split) == ("dynamic", None, "seen")
     curve = found[variant, split]
     assert list(curve) == [1, 4, 20]
@@ -21,6 +21,13 @@ def test_a_curve_is_the_mean_of_runs_with_the_same_lengths() -> None:
 
 
 def test_two_lengths_make_no_curve_and_ablations_none() -> None:
-    assert _curves([list_record("dynamic", "seen", length) for length in (1, 20)]) == {}
+    assert _curves([list_record("dynamic", "seen", length) for length in (1, 20)], "grid") == {}
     ablation = [list_record("dynamic", "seen", k, analogy=False) for k in (1, 4, 20)]
-    assert _curves(ablation) == {}
+    assert _curves(ablation, "grid") == {}
+
+
+def test_each_world_has_curves_of_its_own() -> None:
+    records = [list_record("dynamic", "seen", k, world="block") for k in (1, 4, 20)]
+    assert _curves(records, "grid") == {}
+    ((variant, _),) = _curves(records, "block")
+    assert variant.world == "block"

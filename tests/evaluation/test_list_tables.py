@@ -97,12 +97,17 @@ def test_ablations_stand_beside_the_earlier_version() -> None:
         list_record("dynamic", "unseen", 20, with_all=False),
     ]
     soft, hard = ablation_table(records).rows
-    assert soft[0] == "dynamic, soft"
-    assert soft[4:6] == ("-16.24 (22.0%)", "-10.00 ±0.02 (90.0 ±1.0%)")
-    assert hard[4:6] == ("-14.75 (40.3%)", "-")
+    assert soft[1] == "dynamic, soft"
+    assert soft[5:7] == ("-16.24 (22.0%)", "-10.00 ±0.02 (90.0 ±1.0%)")
+    assert hard[5:7] == ("-14.75 (40.3%)", "-")
     (run_softly,) = ablation_table([list_record("dynamic", "unseen", 20, run_soft=True)]).rows
-    assert run_softly[4] == "-"  # theirs had learned nothing but soft updates
-    assert hard[8:] == ("-9.51 (73.9%)", "-10.00 ±0.02 (90.0 ±1.0%)")
+    assert run_softly[5] == "-"  # theirs had learned nothing but soft updates
+    assert hard[9:] == ("-9.51 (73.9%)", "-10.00 ±0.02 (90.0 ±1.0%)")
+    block = list_record("dynamic", "unseen", 20, world="block")
+    assert {row[0] for row in ablation_table([*records, block]).rows} == {"grid"}
+    left_out = list_record("dynamic", "unseen", 20, world="block", analogy=False)
+    both = [row[:2] for row in ablation_table([*records, block, left_out]).rows[2:]]
+    assert both == [("block", "dynamic, no analogy"), ("block", "dynamic")]
 
 
 def test_the_forgiving_world_has_its_table_if_it_was_measured() -> None:

@@ -64,14 +64,18 @@ def test_training_lists_without_all_are_not_published() -> None:
 
 
 def test_curves() -> None:
-    ours = published.curve("completed", "dynamic", "unseen")
+    ours = published.curve("grid", "completed", "dynamic", "unseen")
     assert ours is not None
     assert list(ours) == list(range(1, 21))
     assert ours[20] == 12.774
-    assert published.curve("steps", "near-optimal", "unseen") == published.curve(
-        "steps", "near-optimal", "seen"
+    assert published.curve("grid", "steps", "near-optimal", "unseen") == published.curve(
+        "grid", "steps", "near-optimal", "seen"
     )
-    short = published.curve("success", "short", "seen", analogy=False)
+    short = published.curve("grid", "success", "short", "seen", analogy=False)
     assert short is not None
     assert short[1] == 0.973
-    assert published.curve("reward", "long", "seen") is None
+    assert published.curve("grid", "reward", "long", "seen") is None
+
+
+def test_the_paper_has_no_curves_of_the_block_world() -> None:
+    assert published.curve("block", "success", "dynamic", "seen") is None

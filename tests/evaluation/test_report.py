@@ -1,11 +1,13 @@
 """The report follows from result files and shipped agents alone."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import errands
 from errands.agents import load as agents
 from errands.commands.problem import Problem
 from errands.commands.report import Report
@@ -109,10 +111,12 @@ def test_a_report_shows_what_there_is(tmp_path: Path, monkeypatch: pytest.Monkey
     page, site = write_report(results, tmp_path / "out")
     text, html = page.read_text(), site.read_text()
     assert "98.7% ±0.2%" in text
+    assert f"{date.today().year}, version {errands.__version__}" in text
+    assert "Verdicts on the paper's 13 claims: " in text
     assert "-11.30 (81.3%)" in text
     assert "| grid | dynamic | seen 20 | 2 | 81.3% | 90.0% | 90.0% (90.0 to 90.0)" in text
     assert "held | grid, ours: 90.0% (2 seeds) against 81.3%" in text
-    names = ("values", "embedding", "learning", "learning-lists", "lengths", "timeline-grid")
+    names = ("values", "embedding", "learning", "learning-lists", "lengths-grid", "timeline-grid")
     for name in names:
         assert f"figures/{name}.png" in text
         assert (tmp_path / "out" / "figures" / f"{name}.png").stat().st_size > 5000

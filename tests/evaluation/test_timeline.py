@@ -42,6 +42,7 @@ class OpenMinded:
             updated=there,
             subtask=subtask,
             termination=np.zeros(count, np.float32),
+            finished=np.zeros(count, np.bool_),
             action=first_optimal(self._worlds.plan_lists("near-optimal")).astype(np.int64),
         )
         return trace, state

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from errands.agents.hierarchy import Trace
     from errands.evaluation.episodes import Policy
 
-FINISHED = 0.5  # a termination signal above this says that the subtask is finished
 # Kept for every step of every world, so in few bytes.
 TRUTH = np.dtype(
     [
@@ -155,7 +154,7 @@ class Witness:
             return
         kept = np.zeros(worlds.count, DECISION)
         kept["pointer"] = trace.pointer.argmax(axis=1)
-        kept["signal"] = trace.termination > FINISHED
+        kept["signal"] = trace.finished
         kept["gate"] = trace.updated
         kept["subtask"] = resolved(trace.subtask[:, :2], worlds.spec)
         self._decisions.append(kept)

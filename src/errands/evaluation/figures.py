@@ -1,6 +1,8 @@
 """Figures of skills as pure functions of shipped agents."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -23,6 +25,8 @@ from errands.worlds.vector import Worlds
 
 VALUE_SUBTASKS = ("visit egg", "pick up cow", "transform meat")  # the paper's, all unseen
 VERB_MARKS = ("o", "s", "^", "D")
+NAMES_AT = 0.12  # share of the width between the last subtask and the names of objects
+LINE_HEIGHT = 0.04  # of a name, as a share of the figure's height
 
 
 def value_maps(skill: Skill, path: Path, seed: int = 11) -> None:
@@ -84,19 +88,59 @@ def embedding(skill: Skill, world: str, path: Path) -> None:
     for name in vocabulary.objects:
         rows = [k for k, item in enumerate(listed) if item.object == name]
         axis.plot(*flat[[*rows, rows[0]]].T, color="0.8", linewidth=0.8, zorder=0)
-        rightmost = max(rows, key=lambda k: float(flat[k, 0]))
-        axis.annotate(name, flat[rightmost], (8, -3), textcoords="offset points", fontsize=8)
+    rightmost = flat[:, 0].max() + NAMES_AT * np.ptp(flat[:, 0])
+    ends = np.stack(
+        [
+            max((flat[k] for k, item in enumerate(listed) if item.object == name), key=_x)
+            for name in vocabulary.objects
+        ]
+    )
+    heights = spread_apart(ends[:, 1], LINE_HEIGHT * float(np.ptp(flat[:, 1])))
+    for name, end, height in zip(vocabulary.objects, ends, heights, strict=True):
+        axis.plot((end[0], rightmost), (end[1], height), color="0.85", linewidth=0.6, zorder=0)
+        axis.text(rightmost, height, f" {name}", fontsize=8, va="center")
     for k, item in enumerate(listed):
         verb = int(codes[k, 0])
         face = f"C{verb}" if item in trained else "white"
         x, y = flat[k]
         axis.scatter(x, y, marker=VERB_MARKS[verb], c=face, edgecolors=f"C{verb}", s=42)
+    axis.set_xlim(right=rightmost + NAMES_AT * float(np.ptp(flat[:, 0])))
     for verb, name in enumerate(("visit", "pick up", "transform")):
         axis.scatter([], [], marker=VERB_MARKS[verb], c=f"C{verb}", label=name)
     axis.scatter([], [], marker="o", c="white", edgecolors="0.3", label="never trained")
     axis.legend()
     axis.set_title("subtask embedding: main direction of verbs, and of objects")
     save(figure, path)
+
+
+def _x(point: NDArray[np.float32]) -> float:
+    return float(point[0])
+
+
+def spread_apart(wanted: NDArray[Any], apart: float) -> NDArray[np.float64]:
+    """Heights in the same order, each close to the one that is wanted and `apart` from the next.
+
+    Those that are too close become one block around their mean; blocks that meet are joined.
+    """
+    order = np.argsort(wanted, kind="stable")
+    blocks: list[list[float]] = []
+    for height in np.asarray(wanted, np.float64)[order]:
+        blocks.append([float(height)])
+        while len(blocks) > 1 and _bottom(blocks[-1], apart) - _top(blocks[-2], apart) < apart:
+            last = blocks.pop()
+            blocks[-1] += last
+    placed = [_bottom(block, apart) + k * apart for block in blocks for k in range(len(block))]
+    heights = np.empty(len(order))
+    heights[order] = placed
+    return heights
+
+
+def _bottom(block: Sequence[float], apart: float) -> float:
+    return sum(block) / len(block) - (len(block) - 1) * apart / 2
+
+
+def _top(block: Sequence[float], apart: float) -> float:
+    return sum(block) / len(block) + (len(block) - 1) * apart / 2
 
 
 def _main_direction(points: NDArray[np.float32], group: NDArray[np.int64]) -> NDArray[np.float32]:

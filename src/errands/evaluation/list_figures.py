@@ -32,14 +32,16 @@ EVENT_COLOUR = "#d1495b"
 SHIFT_COLOURS = ("#8c564b", "#c9c9c9", "#2a7f9e")
 
 
-def has_curves(records: Sequence[Record]) -> bool:
-    return bool(_curves(records))
+def length_curves(records: Sequence[Record], world: str, path: Path) -> bool:
+    """Reward, success, steps and completed by list length: ours solid, the paper's dashed.
 
-
-def length_curves(records: Sequence[Record], path: Path) -> None:
-    """Reward, success, steps and completed by list length: ours solid, the paper's dashed."""
+    Returns whether any agent was measured at enough lengths for a curve.
+    """
+    curves = _curves(records, world)
+    if not curves:
+        return False
     figure, axes = plt.subplots(2, 2, figsize=(13, 8.5), layout="constrained")
-    curves = _curves(records)
+    has_paper = False
     drawn = {variant.agent for variant, _ in curves}
     agents = [agent for agent in order_of_results() if agent in drawn]
     for axis, metric in zip(axes.flat, METRICS, strict=True):
@@ -52,7 +54,9 @@ def length_curves(records: Sequence[Record], path: Path) -> None:
             if bands:
                 low, high = zip(*bands.values(), strict=True)
                 axis.fill_between(list(bands), low, high, color=colour, alpha=0.15, linewidth=0)
-            theirs = published.curve(metric, variant.agent, split, analogy=variant.analogy) or {}
+            theirs = published.curve(world, metric, variant.agent, split, analogy=variant.analogy)
+            theirs = theirs or {}
+            has_paper |= bool(theirs)
             axis.plot(
                 list(theirs),
                 list(theirs.values()),
@@ -72,24 +76,24 @@ def length_curves(records: Sequence[Record], path: Path) -> None:
         Line2D([], [], color="0.3", marker=mark, linestyle="", label=f"{split} instructions")
         for split, mark in SPLIT_STYLES.items()
     ]
-    keys += [
-        Line2D([], [], color="0.3", label="ours"),
-        Line2D([], [], color="0.3", linestyle="--", label="paper"),
-    ]
+    if has_paper:
+        keys.append(Line2D([], [], color="0.3", label="ours"))
+        keys.append(Line2D([], [], color="0.3", linestyle="--", label="paper"))
     figure.legend(handles=keys, loc="outside lower center", ncols=len(keys))
     save(figure, path)
+    return True
 
 
 # Scores of every seed by list length and metric.
 Curve = dict[int, dict[str, NDArray[np.float64]]]
 
 
-def _curves(records: Sequence[Record]) -> dict[tuple[Variant, str], Curve]:
+def _curves(records: Sequence[Record], world: str) -> dict[tuple[Variant, str], Curve]:
     """Measurements at three lengths or more, by agent and split, over all seeds."""
     plain = [
         record
         for record in records
-        if record["world"] == published.ABLATION_WORLD
+        if record["world"] == world
         and record["with_all"]
         and not record["forgiving"]
         and not record.get("sizes")

@@ -166,12 +166,16 @@ def lists_table(records: Sequence[Record]) -> Table:
 def ablation_table(records: Sequence[Record]) -> Table:
     """What analogies, hard updates and instructions with "all" are worth, on lists of 20."""
     columns = [("seen", True), ("unseen", True), ("seen", False), ("unseen", False)]
-    headings: tuple[str, ...] = ("agent", "seed")
+    headings: tuple[str, ...] = ("world", "agent", "seed")
     for split, with_all in columns:
         headings += (f"{split}{'' if with_all else ', without all'}: paper", "ours")
     rows = []
-    usual = [r for r in records if r["world"] == published.ABLATION_WORLD and not r["forgiving"]]
+    usual = [record for record in records if not record["forgiving"]]
+    worlds = {published.ABLATION_WORLD}
+    worlds |= {variant.world for variant in variants(usual) if variant.is_ablation}
     for variant in variants(usual):
+        if variant.world not in worlds:
+            continue
         cells: tuple[str, ...] = ()
         found = []
         for split, with_all in columns:
@@ -180,8 +184,8 @@ def ablation_table(records: Sequence[Record]) -> Table:
             theirs = variant.published(split, with_all=with_all)
             cells += (_theirs(theirs), _ours(record))
         if found:
-            rows.append((variant.name, _seed(variant), *cells))
-    return Table(headings, tuple(rows))
+            rows.append((variant.world, variant.name, _seed(variant), *cells))
+    return Table(headings, tuple(rows), words=2)
 
 
 def forgiving_table(records: Sequence[Record]) -> Table | None:

@@ -103,11 +103,15 @@ def lists(
     return _cell(earlier.get(agent), *columns)
 
 
-def curve(metric: str, agent: str, split: str, *, analogy: bool = True) -> dict[int, float] | None:
-    """Reward, success, steps or completed on the grid by list length, read off the figure.
+def curve(
+    world: str, metric: str, agent: str, split: str, *, analogy: bool = True
+) -> dict[int, float] | None:
+    """Reward, success, steps or completed by list length, read off the figure; the grid's alone.
 
     The figure calls the near-optimal policy "Shortest", and does not tell seen from unseen there.
     """
+    if world != ABLATION_WORLD:
+        return None
     if agent == "near-optimal":
         return _curves()[metric, "Shortest"]
     name = _CURVES.get((agent, analogy))
