@@ -117,6 +117,7 @@ class Faulty:
             updated=moves,
             subtask=subtask,
             termination=signal.astype(np.float32),
+            finished=signal.astype(np.bool_),
             action=actions,
         )
         return actions

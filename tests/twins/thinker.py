@@ -53,6 +53,7 @@ class Thinker:
             updated=update > 0.5,
             subtask=subtask,
             termination=np.where(finished, 0.98, 0.03).astype(np.float32),
+            finished=finished,
             action=actions,
         )
         self._progress = states["progress"].astype(np.int64)

@@ -29,6 +29,7 @@ class Trace(NamedTuple):
     updated: NDArray[np.bool_]  # (B,) whether it was
     subtask: NDArray[np.int64]  # (B, 3) verb, object, 1; all -1 for Flat
     termination: NDArray[np.float32]  # (B,) probability that the last subtask was finished
+    finished: NDArray[np.bool_]  # (B,) whether it was taken for finished, b_t
     action: NDArray[np.int64]  # (B,) for `step` of an environment
 
 
@@ -130,7 +131,7 @@ class Hierarchy:
         seen = self.skill.see(looked)
         said, memory = self.skill.step_seen(seen, before, begins, state.skill)
         beta = torch.sigmoid(said.termination)
-        finished = (beta > 0.5) & ~begins
+        finished = (beta > self.meta.network.threshold) & ~begins
         shown = seen if self.meta.network.shares_eyes else image
         given = MetaInput(shown, bags, mask, finished, begins)
         drawn = None if greedy else random
@@ -203,5 +204,6 @@ def _trace(move: Move, *, flat: bool) -> Trace:
         updated=output.decision.c.cpu().numpy(),
         subtask=subtask,
         termination=move.termination.cpu().numpy(),
+        finished=move.given.finished.cpu().numpy(),
         action=move.actions.cpu().numpy(),
     )
