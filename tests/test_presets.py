@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from errands.agents.hints import named_hints
+from errands.agents.hints import named_hints, without_hints
 from errands.agents.skill import Skill
 from errands.config import EyesTraining, MetaTraining, Preset, Scenario, SkillTraining
 from errands.presets import fitted, meta_training, skill_training
@@ -174,16 +174,18 @@ def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
         for agent in ("dynamic", "long", "short", "flat")
     }
     dynamic = networks["dynamic"]
-    assert networks["long"] == replace(dynamic, gate="at-termination")
+    kept = without_hints(dynamic.hints, ["pursuit"])
+    assert networks["long"] == replace(dynamic, gate="at-termination", hints=kept)
     assert networks["short"] == replace(dynamic, gate="every-step")
     hints = named_hints(("reminder", "glance", "briefing"), flat=True)
     assert networks["flat"] == replace(dynamic, gate="every-step", flat=True, hints=hints)
     assert {meta_training("grid", agent).skill for agent in networks} == {"grid/skill-independent"}
 
 
-def test_only_agents_that_can_interrupt_a_subtask_end_a_pursuit() -> None:
+@pytest.mark.parametrize("world", ["grid", "block"])
+def test_only_agents_that_can_interrupt_a_subtask_end_a_pursuit(world: str) -> None:
     has_it = {
-        agent: "pursuit" in meta_training("block", agent).network.hints
+        agent: "pursuit" in meta_training(world, agent).network.hints
         for agent in ("dynamic", "short", "long", "flat")
     }
     assert has_it == {"dynamic": True, "short": True, "long": False, "flat": False}

@@ -11,7 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from errands.agents.hints import HINTS, Numbers, named_hints, without_hints
+from errands.agents.hint import Numbers
+from errands.agents.hints import named_hints, without_hints
 from errands.agents.recogniser import MapNetwork
 from errands.agents.registry import designs
 from errands.config import (
@@ -192,11 +193,32 @@ def eyes_training(world: str, preset: Preset = "fast", *, seed: int = 0) -> Eyes
 # What `fast` adds to the paper's meta controller: on the grid, and in the block world, where
 # subtasks take longer, boxes come into sight and vanish, and targets are to be found up to three
 # times.
-GRID_HINTS = ("head-start", "grounding", "reminder", "glance", "briefing")
+GRID_HINTS = (
+    "head-start",
+    "promptness",
+    "bookmark",
+    "grounding",
+    "reminder",
+    "glance",
+    "briefing",
+    "sighting",
+    "pursuit",
+)
+BLOCK_HINTS = (
+    "head-start",
+    "promptness",
+    "grounding",
+    "reminder",
+    "tally",
+    "glance",
+    "briefing",
+    "sighting",
+    "pursuit",
+)
 FAST_HINTS = {
     ("grid", False): GRID_HINTS,
     ("grid", True): GRID_HINTS,
-    ("block", False): tuple(HINTS),  # all of them
+    ("block", False): BLOCK_HINTS,
     ("block", True): ("reminder",),  # Flat has no map to read hints from
 }
 
@@ -250,12 +272,20 @@ META_OVERRIDES = (
         for kind, flat in FAST_HINTS
     ),
     # Long does not interrupt a subtask, whatever becomes of it.
-    Override(
-        {"preset": OURS, "kind": "block", "flat": False, "interrupts": False},
-        {"network.hints": without_hints(fast_hints("block", flat=False), ["pursuit"])},
+    *(
+        Override(
+            {"preset": OURS, "kind": kind, "flat": False, "interrupts": False},
+            {"network.hints": without_hints(fast_hints(kind, flat=False), ["pursuit"])},
+        )
+        for kind in ("grid", "block")
     ),
-    # The skill's eyes have looked already, and remember where everything is.
-    Override({"preset": OURS, "kind": "block", "flat": False}, {"network.maps": MapNetwork()}),
+    # The skill's eyes have looked already, and remember where everything is. Of its signals about
+    # pairs that were never trained, one in 500 is too weak for a threshold of a half.
+    Override(
+        {"preset": OURS, "kind": "block", "flat": False},
+        {"network.maps": MapNetwork(), "network.threshold": 0.1},
+    ),
+    Override({"preset": OURS, "kind": "grid", "flat": False}, {"stages.*.update_penalty": 1e-2}),
     # The grid's penalty keeps an agent from leaving a subtask for a box; with a quarter of this one
     # it depends on the seed whether the gate stays open so often that the pointer drifts.
     # Lists of 20 begin with many more objects than lists of 4, and leave ice behind.

@@ -116,7 +116,7 @@ def plainly(agent: Hierarchy, world: int, *, soft: bool) -> list[dict[str, Any]]
         if skill:
             said, going_on = skill.step(looked, state.carried.g, begins, memory)
             termination = torch.sigmoid(said.termination).item()
-            finished = torch.tensor([termination > 0.5]) & ~begins
+            finished = torch.tensor([termination > agent.meta.network.threshold]) & ~begins
         shown = skill.see(looked) if skill and network.shares_eyes else image
         given = MetaInput(shown, bags, mask, finished, begins)
         random = None if skill else torch.Generator().manual_seed(0)
@@ -359,6 +359,7 @@ def assert_shapes(trace: Trace, *, worlds: int, longest: int) -> None:
         "updated": ((worlds,), np.bool_),
         "subtask": ((worlds, 3), np.int64),
         "termination": ((worlds,), np.float32),
+        "finished": ((worlds,), np.bool_),
         "action": ((worlds,), np.int64),
     }
     for name, value in trace._asdict().items():

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from errands.agents.deciding import Decision
 from errands.agents.eyes import GridEyes
-from errands.agents.hints import HINTS, Briefing, Moment, Pursuit, named_hints, without_hints
+from errands.agents.hint import Moment
+from errands.agents.hints import HINTS, Bookmark, Briefing, Pursuit, named_hints, without_hints
 from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
@@ -122,6 +123,26 @@ def test_pursuit_ends_where_what_is_hunted_is_no_longer_there(last: int, is_ther
     # It does not concern what the instruction asks for, nor the start of an episode.
     assert pursuit.opens(moment_of(last, last=last)).tolist() == [False]
     assert pursuit.opens(moment_of(7, last=last, begins=True)).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("last", "ended", "may_move"),
+    [(4, True, True), (4, False, False), (5, True, False), (5, False, False)],
+)
+def test_a_bookmark_stays_until_a_subtask_about_the_instruction_is_finished(
+    last: int, ended: bool, may_move: bool
+) -> None:
+    bookmark = Bookmark(SMALL)
+    moment = moment_of(4, last=last)._replace(b=torch.tensor([float(ended)]))
+    logits = torch.tensor([[0.5, -2.0, 3.0]], requires_grad=True)
+    changed = torch.softmax(bookmark.shift_logits(logits, moment, ()), dim=1)
+    stays = torch.tensor([[0.0, 1.0, 0.0]])
+    expected = torch.softmax(logits, dim=1) if may_move else stays
+    torch.testing.assert_close(changed, expected)
+    changed[0, 2].backward()
+    assert logits.grad is not None
+    assert torch.isfinite(logits.grad).all()
+    assert bool(logits.grad.any()) == may_move
 
 
 def test_promptness_leaves_the_gate_no_choice_where_a_subtask_has_terminated() -> None:

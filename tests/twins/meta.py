@@ -19,7 +19,10 @@ from errands.agents.updater import Carried
 from errands.presets import meta_training
 
 SIZES: dict[str, Any] = {"embedding": 5, "sentence": 6, "condition": 7, "hidden": 8, "factors": 7}
-SMALL = replace(meta_training("grid", "dynamic").network, conv1=2, **SIZES)
+FAST = replace(meta_training("grid", "dynamic").network, conv1=2, **SIZES)
+# Without the rules that leave gate and pointer no choice: every decision can be looked at.
+RULES = ("promptness", "bookmark", "pursuit")
+SMALL = replace(FAST, hints={name: FAST.hints[name] for name in FAST.hints if name not in RULES})
 PAPER = MetaNetwork(conv1=2, **SIZES)
 # The block world with its skill's map, small enough for the slow twin.
 SMALL_MAP = MapNetwork(largest=3)
@@ -47,6 +50,9 @@ FORMS = {
     "short": replace(SMALL, gate="every-step"),
     "flat": flat(SMALL),
     "flat, as shipped": replace(flat(SMALL), hints=STARTED | dict(flat(SMALL).hints)),
+    "fast": FAST,
+    "fast, long": replace(without(FAST, "pursuit"), gate="at-termination"),
+    "fast, short": replace(FAST, gate="every-step"),
     "paper": PAPER,
     "paper, long": replace(PAPER, gate="at-termination"),
     "paper, flat": flat(PAPER),
@@ -63,6 +69,7 @@ FORMS = {
     "map, long": replace(without(MAP, "pursuit"), gate="at-termination"),
     "map, short": replace(MAP, gate="every-step"),
     **{f"without {name}": without(SMALL, name) for name in SMALL.hints},
+    **{f"fast, without {name}": without(FAST, name) for name in FAST.hints},
     **{f"block, without {name}": without(BLOCK, name) for name in BLOCK.hints},
     **{f"map, without {name}": without(MAP, name) for name in MAP.hints},
     "tallying, whatever is named": replace(

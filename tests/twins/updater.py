@@ -271,6 +271,8 @@ class SlowMeta:
             pairs = [self.said(self.p, word) * k for word in words for k in self.counts()]
             added = linear(tally.enough, pairs)
             logits = [x + tally.scale * y for x, y in zip(logits, added, strict=True)]
+        if "bookmark" in self.hints and not b * self.about_named():
+            return [-math.inf, 0.0, -math.inf]
         return logits
 
     def counts(self) -> Vector:

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from errands.agents.eyes import Eyes
-from errands.agents.hints import HINTS, Aim, Hint, Moment, Numbers
+from errands.agents.hint import Aim, Hint, Moment, Numbers
+from errands.agents.hints import HINTS
 from errands.agents.layers import Noise
 from errands.agents.memory import Memory
 from errands.language.vocabulary import suggest

@@ -38,7 +38,7 @@ from errands.agents.eyes import (
     Sight,
     side_after,
 )
-from errands.agents.hints import Moment, Numbers
+from errands.agents.hint import Moment, Numbers
 from errands.agents.instructions import Instructions
 from errands.agents.layers import Noise, SubtaskEmbedding
 from errands.agents.mapping import MapSight, MapWindow
@@ -75,6 +75,8 @@ class MetaNetwork:
     low: int = setting(0, "units of the context that update every step (hierarchical RNN)")
     slots: int = setting(4, "pointer positions that the baseline reads: the longest training list")
     near: int = setting(4, "grid or map: steps that count as close by, for hints")
+    # A signal that is missed costs more than one that comes too early, which is rarer.
+    threshold: float = setting(0.5, "probability of termination above which b_t = 1")
     size: int = setting(10, "grid: cells a side of the map")
     picture: int = setting(64, "block: pixels a side")
     filters: tuple[int, ...] = setting((16, 32, 32), "block: filters of the three convolutions")

@@ -23,7 +23,7 @@ from errands.agents.deciding import (
     gate_terms,
     shift_terms,
 )
-from errands.agents.hints import Aim
+from errands.agents.hint import Aim
 from errands.agents.instructions import STAY, Instructions, shift_pointer, within_list
 from errands.agents.layers import Noise, undecided
 from errands.agents.memory import Memory, each
