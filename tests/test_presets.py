@@ -178,7 +178,8 @@ def test_agents_differ_in_their_gate_and_flat_in_what_it_chooses() -> None:
     assert networks["long"] == replace(dynamic, gate="at-termination", hints=kept)
     assert networks["short"] == replace(dynamic, gate="every-step")
     hints = named_hints(("reminder", "glance", "briefing"), flat=True)
-    assert networks["flat"] == replace(dynamic, gate="every-step", flat=True, hints=hints)
+    plain = replace(dynamic, threshold=0.5, sharpness=1.0)  # there is no skill
+    assert networks["flat"] == replace(plain, gate="every-step", flat=True, hints=hints)
     assert {meta_training("grid", agent).skill for agent in networks} == {"grid/skill-independent"}
 
 

@@ -58,7 +58,8 @@ _MAPS_1: dict[str, Any] = {
 }
 # The first maps took every name, however improbable, and forgot at once where they had looked.
 _FIRST_MAPS = {"sure": 0.0, "tried": False}
-_FIRST_THRESHOLD = {"threshold": 0.5}
+# The first agents took signals and actions as their skill gave them.
+_FIRST_COMMAND = {"threshold": 0.5, "sharpness": 1.0}
 _SILENT_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
 _TRAINING_1: dict[str, dict[str, Any]] = {
     "skill": {"in_lists": False, "eyes": "", "crowd": 0.0, "contrast": 0.0},
@@ -111,7 +112,7 @@ def lift_network(kind: str, network: Any) -> Any:
     if isinstance(network, dict) and isinstance(network.get("maps"), dict):
         network = network | {"maps": _FIRST_MAPS | network["maps"]}
     if isinstance(network, dict) and kind == "meta":
-        network = _FIRST_THRESHOLD | network
+        network = _FIRST_COMMAND | network
     if not isinstance(network, dict) or kind not in _SILENT_1 or "hints" in network:
         return network
     silent = {name: value for name, value in _SILENT_1[kind].items() if name not in network}

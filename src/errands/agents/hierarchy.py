@@ -140,7 +140,7 @@ class Hierarchy:
         g = output.decision.g
         starts = begins | finished | (g != before).any(dim=1)
         logits, memory = restart(self.skill, seen, g, begins, starts, said.logits, memory)
-        action = draw(torch.softmax(logits, dim=1), random)
+        action = draw(torch.softmax(self.meta.network.sharpness * logits, dim=1), random)
         return Move(output, given, beta, action, HierarchyState(meta, memory, eyes, action))
 
 

@@ -77,6 +77,10 @@ class MetaNetwork:
     near: int = setting(4, "grid or map: steps that count as close by, for hints")
     # A signal that is missed costs more than one that comes too early, which is rarer.
     threshold: float = setting(0.5, "probability of termination above which b_t = 1")
+    # One wrong action in a thousand uses up what a later instruction needs.
+    sharpness: float = setting(
+        1.0, "power of the probabilities that a skill's actions are drawn by"
+    )
     size: int = setting(10, "grid: cells a side of the map")
     picture: int = setting(64, "block: pixels a side")
     filters: tuple[int, ...] = setting((16, 32, 32), "block: filters of the three convolutions")
