@@ -1,6 +1,8 @@
 """What an installed copy of the package promises: its version, its types and its tested pins."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import metadata, resources
 from pathlib import Path
@@ -53,6 +55,23 @@ def test_the_tested_versions_are_within_the_ranges() -> None:
         if name in tested:  # the libraries that speeds are compared with are not pinned
             least, most = bounds.split(",<")
             assert numbers(least) <= numbers(tested[name]) < numbers(most), requirement
+
+
+def test_a_package_index_shows_no_broken_link_and_no_broken_picture() -> None:
+    render = [sys.executable, "-m", "hatch_fancy_pypi_readme"]
+    done = subprocess.run(render, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    shown, source = done.stdout, (REPOSITORY / "README.md").read_text()
+    targets = re.findall(r"\]\(([^)]*)\)|src=\"([^\"]*)\"", shown)
+    assert [target for pair in targets for target in pair if target and "://" not in target] == []
+    assert "<!--" not in shown
+    headings = [line for line in source.splitlines() if line.startswith("#")]
+    assert [line for line in shown.splitlines() if line.startswith("#")] == headings
+    assert "page on which you type any list" in " ".join(shown.split())
+
+
+def test_the_paper_is_among_the_projects_links() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert project["urls"]["Paper"].startswith("https://")
 
 
 def numbers(version: str) -> list[int]:
