@@ -17,7 +17,7 @@ UNTESTED := { echo "setup: the tested versions of constraints.txt cannot be inst
 	"untested ones: $(BIN)/pip install -e '.[agents,watch]'" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test check lowest browser docs lint format clean help
+.PHONY: setup demo test check lowest browser evidence docs lint format clean help
 
 setup: $(STAMP) ## Create .venv and install the package with its tools (again when a requirement changes)
 
@@ -74,6 +74,21 @@ browser: ## Install Chromium and ffmpeg for the tests of the page and of films, 
 			--no-install-recommends chromium ffmpeg > /dev/null; } || \
 		if [ "$$CI" ]; then echo "browser: Chromium and ffmpeg could not be installed" >&2; exit 1; \
 		else echo "browser: without Chromium and ffmpeg, their tests will be skipped" >&2; fi; }
+
+# All sweeps share a folder: the report then has all of their runs. Run it again to resume.
+EVIDENCE ?= runs/evidence
+
+evidence: setup ## Repeat all measurements from nothing: about 19 hours on two cores
+	for sweep in grid block ablations; do \
+		$(BIN)/errands sweep results/sweeps/$$sweep.toml --out $(EVIDENCE) || exit 1; done
+	mkdir -p $(EVIDENCE)/planners
+	for agent in shortest-path near-optimal; do for world in grid block; do \
+		for split in train seen unseen; do \
+			$(BIN)/errands evaluate instructions --agent $$agent --world $$world --split $$split \
+				--lengths $$([ $$split = train ] && echo 4 || echo 1,4,10,20) --episodes 5000 \
+				--json $(EVIDENCE)/planners/$$world-$$agent-$$split.json || exit 1; \
+		done; done; done
+	$(BIN)/errands report --results $(EVIDENCE) --out $(EVIDENCE)
 
 docs: setup ## Build the documentation as a site that needs no network: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
