@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import gallery
+from errands.agents.fast_hints import fast_hints
 from errands.agents.hints import HINTS
 from errands.agents.load import PRETRAINED, shipped_agents
 from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
@@ -26,7 +27,7 @@ from errands.evaluation.in_short import agents_in_short, claims_in_short
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
-from errands.presets import fast_hints, meta_training, skill_training
+from errands.presets import meta_training, skill_training
 from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WORLDS
 

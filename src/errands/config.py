@@ -130,6 +130,9 @@ class SkillTraining(Training):
     curriculum: bool = setting(
         False, "begin with small worlds; not needed with an exact teacher", paper=True
     )
+    walls: float = setting(
+        0.0, "largest share of cells that are walls in training; 0: as the world has them"
+    )
 
     @property
     def first_rate(self) -> float:

@@ -10,12 +10,13 @@ from torch import Tensor
 
 from errands.agents.deciding import Decision
 from errands.agents.eyes import GridEyes
+from errands.agents.fast_hints import FAST_HINTS, GRID_HINTS
 from errands.agents.hint import Moment
 from errands.agents.hints import HINTS, Bookmark, Briefing, Pursuit, named_hints, without_hints
 from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
-from errands.presets import FAST_HINTS, GRID_HINTS, meta_training
+from errands.presets import meta_training
 from twins.meta import (
     BLOCK,
     CERTAIN,

@@ -30,6 +30,11 @@ def crowded(spec: WorldSpec, setting: Setting, most: float) -> Setting:
     return replace(setting, scattered=targets + left, objects=(setting.objects[0], most))
 
 
+def walled(setting: Setting, most: float) -> Setting:
+    """Maps of which up to a share of `most` is walls."""
+    return replace(setting, walls=(setting.walls[0], max(setting.walls[1], most)))
+
+
 class Curriculum:
     """The range of map sizes: only 7 at first, then 7 to 8, and so on up to all sizes."""
 

@@ -18,7 +18,7 @@ from errands.config import SkillTraining, Stage
 from errands.evaluation.skills import run_lists, run_skill
 from errands.learning import distributed, objectives
 from errands.learning.advantages import Credit, assign_credit
-from errands.learning.curriculum import Curriculum, crowded
+from errands.learning.curriculum import Curriculum, crowded, walled
 from errands.learning.objectives import Terms
 from errands.learning.rollout import SkillFrames, SkillRollout
 from errands.presets import fitted
@@ -63,7 +63,8 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
             take_eyes(skill.eyes.recogniser, training.eyes)
         super().__init__(training, skill, device, alike)
         rank_seed = training_seed(training.seed, distributed.rank())
-        self.curriculum = Curriculum(self.spec.skill, enabled=training.curriculum)
+        maps = walled(self.spec.skill, training.walls)
+        self.curriculum = Curriculum(maps, enabled=training.curriculum)
         trained = training_subtasks(self.spec, training.scenario, "train")
         worlds = Worlds(self.spec, training.worlds, trained, self.curriculum.setting)
         worlds.seed(rank_seed)
