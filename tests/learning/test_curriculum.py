@@ -14,6 +14,7 @@ from errands.learning.curriculum import (
     EventCurriculum,
     ListCurriculum,
     crowded,
+    walled,
 )
 from errands.worlds.spec import BLOCK, GRID, MAP_SIZE
 from errands.worlds.tasks import list_tasks
@@ -167,3 +168,16 @@ def test_no_crowd_leaves_the_worlds_own_setting() -> None:
     assert crowded(BLOCK, BLOCK.lists, 0.0) is BLOCK.lists
     vanishing = replace(BLOCK, transforms={})
     assert crowded(vanishing, BLOCK.lists, 0.5).scattered == BLOCK.lists.scattered
+
+
+def test_walls_become_more_and_never_fewer() -> None:
+    assert walled(GRID.skill, 0.0) == GRID.skill
+    setting = walled(GRID.skill, 0.25)
+    assert setting == replace(GRID.skill, walls=(0.0, 0.25))
+    shares = []
+    for maps in (GRID.skill, setting):
+        worlds = Worlds(GRID, 400, list_tasks(GRID, "train", (1, 1)), maps)
+        worlds.seed(0)
+        worlds.reset()
+        shares.append(worlds.images[:, 1, 1:-1, 1:-1].mean())
+    assert shares[1] > 1.8 * shares[0]
