@@ -78,7 +78,7 @@ browser: ## Install Chromium and ffmpeg for the tests of the page and of films, 
 # All sweeps share a folder: the report then has all of their runs. Run it again to resume.
 EVIDENCE ?= runs/evidence
 
-evidence: setup ## Repeat all measurements from nothing: about 19 hours on two cores
+evidence: setup ## Train and measure the agents of results/sweeps again: about 19 hours on two cores
 	for sweep in grid block ablations; do \
 		$(BIN)/errands sweep results/sweeps/$$sweep.toml --out $(EVIDENCE) || exit 1; done
 	mkdir -p $(EVIDENCE)/planners

@@ -136,7 +136,7 @@ def lists(world: str) -> str:
     measurements = read_records(REPOSITORY / "results" / "instructions")
     measurements += read_records(REPOSITORY / "results" / "planners")
     records = [record for record in measurements if record["world"] == world]
-    found = [variant for variant in variants(records) if variant.analogy and not variant.soft]
+    found = [variant for variant in variants(records) if not variant.is_ablation]
     known = {variant.agent for variant in found}
     found += [Variant(world, agent) for agent in order_of_results() if agent not in known]
     rows = []

@@ -131,7 +131,7 @@ class SkillTraining(Training):
         False, "begin with small worlds; not needed with an exact teacher", paper=True
     )
     walls: float = setting(
-        0.0, "largest share of cells that are walls in training; 0: as the world has them"
+        0.0, "largest share of walls in maps of single subtasks; 0: as the world has them"
     )
 
     @property

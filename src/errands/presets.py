@@ -242,12 +242,12 @@ META_OVERRIDES = (
             {"preset": OURS, "kind": kind, "flat": False, "interrupts": False},
             {"network.hints": without_hints(fast_hints(kind, flat=False), ["pursuit"])},
         )
-        for kind in ("grid", "block")
+        for kind, flat in FAST_HINTS
+        if not flat
     ),
     # The skill's eyes have looked already, and remember where everything is.
     Override({"preset": OURS, "kind": "block", "flat": False}, {"network.maps": MapNetwork()}),
-    # Of a skill's signals about pairs that were never trained, one in 500 is too weak for a
-    # threshold of a half.
+    # About one deed in 550 gives a termination signal below a half.
     Override({"preset": OURS, "flat": False}, {"network.threshold": 0.1}),
     # With a bookmark the pointer does not drift while the gate is open: lists are learned in a
     # third of the frames, and a lower penalty lets more enemies be caught.
@@ -255,8 +255,8 @@ META_OVERRIDES = (
         {"preset": OURS, "kind": "grid", "flat": False},
         {"network.sharpness": 2.0, "stages.*.update_penalty": 2e-2, "stages.*.frames": 600_000},
     ),
-    # The grid's penalty keeps an agent from leaving a subtask for a box; with a quarter of this one
-    # it depends on the seed whether the gate stays open so often that the pointer drifts.
+    # The default penalty, 0.05, keeps an agent from leaving a subtask for a box; with 0.005 it
+    # depends on the seed whether the gate stays open so often that the pointer drifts.
     # Lists of 20 begin with many more objects than lists of 4, and leave ice behind.
     Override({"preset": OURS, "kind": "block"}, {"stages.*.update_penalty": 2e-2, "crowd": 0.6}),
     # A list of 4 takes 57 steps, twice the grid's, and pays at its end. Batches contain whole

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from errands.agents.files import AGENT, WEIGHTS, network_from
-from errands.agents.formats import FORMAT, lift, lift_training
+from errands.agents.formats import FORMAT, lift, lift_network, lift_training
 from errands.agents.load import PRETRAINED, load, shipped_agents
 from errands.agents.meta import MetaController, MetaNetwork
 from errands.agents.skill import SkillNetwork
@@ -77,3 +77,10 @@ def test_a_runs_configuration_is_lifted_as_well(name: str) -> None:
     today = json.loads(json.dumps(asdict(network_from(kind, lifted["network"]))))
     assert lifted["network"] == today
     assert lift_training(lifted) == lifted
+
+
+def test_what_older_files_do_not_mention_is_as_it_was_then() -> None:
+    network = lift_network("meta", {"hints": {}})
+    assert (network["threshold"], network["sharpness"]) == (0.5, 1.0)
+    assert lift_network("meta", {"hints": {}, "threshold": 0.1})["threshold"] == 0.1
+    assert lift_training({"scenario": "independent"})["walls"] == 0.0

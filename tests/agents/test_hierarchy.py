@@ -130,7 +130,14 @@ def plainly(agent: Hierarchy, world: int, *, soft: bool) -> list[dict[str, Any]]
         else:
             action = int(after.carried.g)
         state = after
-        told.append({"output": output, "termination": termination, "action": action})
+        told.append(
+            {
+                "output": output,
+                "termination": termination,
+                "finished": finished.item(),
+                "action": action,
+            }
+        )
     return told
 
 
@@ -153,6 +160,7 @@ def test_acting_is_a_plain_loop_over_skill_and_meta_controller(
             output = expected["output"]
             assert trace.action[world] == expected["action"]
             assert trace.termination[world] == pytest.approx(expected["termination"], abs=1e-5)
+            assert trace.finished[world] == expected["finished"]
             assert trace.update[world] == pytest.approx(output.update.item(), abs=1e-5)
             assert trace.updated[world] == output.decision.c.item()
             np.testing.assert_allclose(trace.shift[world], output.shift[0], atol=1e-5)
@@ -163,6 +171,30 @@ def test_acting_is_a_plain_loop_over_skill_and_meta_controller(
                 assert trace.subtask[world].tolist() == [-1, -1, -1]
         ended += int((trace.termination > 0.5).sum())
     assert ended > 0 or agent.skill is None
+
+
+class UndecidedSkill(Skill):
+    """Finds its first three actions likely in the proportion of 1 to 2 to 4."""
+
+    def step_seen(
+        self, seen: Tensor, subtasks: Tensor, begins: Tensor, memory: Memory
+    ) -> tuple[SkillOutput, Memory]:
+        logits = torch.full((len(seen), 13), -1e9)
+        logits[:, :3] = torch.tensor([1.0, 2.0, 4.0]).log()
+        never = torch.full((len(seen),), -5.0)
+        return SkillOutput(logits, never, never, never), memory
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 2.0])
+def test_actions_are_drawn_as_sharply_as_the_network_says(sharpness: float) -> None:
+    agent = Hierarchy(
+        randomised(replace(SMALL, sharpness=sharpness)), UndecidedSkill(SkillNetwork(embedding=1))
+    )
+    seen = {name: np.repeat(item, 1000, axis=0) for name, item in observation(SMALL, 0).items()}
+    trace, _ = agent.act(seen, random=torch.Generator().manual_seed(0))
+    powers = np.array([1.0, 2.0, 4.0]) ** sharpness
+    shares = np.bincount(trace.action, minlength=3) / trace.action.size
+    np.testing.assert_allclose(shares, powers / powers.sum(), atol=0.03)
 
 
 # When a subtask begins anew

@@ -3,8 +3,8 @@
 from errands.agents.hint import Numbers
 from errands.agents.hints import named_hints
 
-# In the block world, targets are to be found up to three times. The pointer hardly ever drifts
-# there: its agents do without a bookmark.
+# Only the block world has counts ("3 pigs"), so only it has a tally. Its pointer hardly ever
+# drifts, so it has no bookmark.
 GRID_HINTS = (
     "head-start",
     "promptness",

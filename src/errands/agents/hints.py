@@ -2,7 +2,8 @@
 
 Each hint is one class with a paragraph that says what it is for. It may let the context, the shift
 or the critic read more than the paper lets them, add to the context or to the logits of update and
-shift, change the logits of the subtask, and remember something of its own. By default it does none
+shift, open the gate, hold the pointer, change the logits of the subtask, and remember something of
+its own. By default it does none
 of that. `errands train meta --without NAME` leaves one out.
 """
 
@@ -85,7 +86,8 @@ class Bookmark(Hint):
     Nothing else can have done an instruction: neither a subtask that still runs nor an enemy that
     was hunted. If this has to be learned, the pointer drifts a little whenever the gate opens for
     an interruption. How much depends on the seed, and long lists do not forgive it. Whether to
-    stay or to move on after such a subtask ("all", "3 pigs") is still learned.
+    stay or to move on after such a subtask ("all", "3 pigs") is still learned. With soft updates it
+    holds less: any weight on an instruction that names the object releases it.
     """
 
     for_flat = False

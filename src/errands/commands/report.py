@@ -15,7 +15,8 @@ class Report:
 
     REPORT.md is for reading in the repository; report.html is the same as a single page with its
     figures. Both are generated from result files (JSON of `errands evaluate`, logs of
-    `errands train`) and shipped agents; the same files always give the same report.
+    `errands train`) and shipped agents; apart from date and commit, the same
+    files always give the same report.
 
     examples
       errands report

@@ -215,14 +215,27 @@ DEVIATIONS = (
     ),
     Deviation(
         "lists",
-        "update after a subtask has terminated, block world",
+        "update after a subtask has terminated",
         "left to the gate",
-        "`fast`: always (the hint `promptness`), and where a box that it hunts is gone "
+        "`fast`: always (the hint `promptness`), and where an enemy or a box that it hunts is gone "
         "(`pursuit`); the gate learns when to interrupt",
     ),
     Deviation(
         "lists",
-        "what gate and choice of the object read, block world",
+        "when the pointer may move",
+        "whenever the gate is open",
+        "`fast`, grid: only when a subtask about the named object is finished (`bookmark`); this "
+        "is a rule, and not learned",
+    ),
+    Deviation(
+        "lists",
+        "when a subtask counts as finished",
+        "open",
+        "`fast`: from a termination probability of 0.1 on",
+    ),
+    Deviation(
+        "lists",
+        "what gate and choice of the object read",
         "the context",
         "`fast`: also which kinds of object are in sight, and which are close (`sighting`)",
     ),
@@ -256,7 +269,8 @@ DEVIATIONS = (
         "lists",
         "acting in a test",
         "open",
-        "the meta controller takes the most likely value; the skill and Flat sample",
+        "the meta controller takes the most likely value; the skill and Flat sample, and on the "
+        "grid the skill's probabilities are squared (`sharpness`)",
     ),
     Deviation(
         "lists",

@@ -173,9 +173,7 @@ def ablation_table(records: Sequence[Record]) -> Table:
     usual = [record for record in records if not record["forgiving"]]
     worlds = {published.ABLATION_WORLD}
     worlds |= {variant.world for variant in variants(usual) if variant.is_ablation}
-    for variant in variants(usual):
-        if variant.world not in worlds:
-            continue
+    for variant in (variant for variant in variants(usual) if variant.world in worlds):
         cells: tuple[str, ...] = ()
         found = []
         for split, with_all in columns:

@@ -72,7 +72,7 @@ def write_report(results: Path, out: Path) -> tuple[Path, Path]:
     fewest = FEWEST.format(episodes=min(episodes)) if episodes else ""
     evidence = Evidence([*planners, *lists], skills)
     made_by = origin()
-    commit = f", commit {made_by['commit'][:12]}" if "commit" in made_by else ""
+    commit = f", commit {_short(made_by['commit'])}" if "commit" in made_by else ""
     made = f"{date.today():%-d %B %Y}, version {made_by['version']}{commit}."
     parts: list[Part] = [Heading(TITLE, 1), _paragraph(f"{made} {HEADER} {fewest}")]
     if episodes:
@@ -87,6 +87,11 @@ def write_report(results: Path, out: Path) -> tuple[Path, Path]:
     write_atomically(page, to_markdown(parts).encode())
     write_atomically(site, to_html(f"Errands: {TITLE.lower()}", parts, out).encode())
     return page, site
+
+
+def _short(commit: str) -> str:
+    """A commit's first letters, and whether there were changes that it does not contain."""
+    return commit[:12] + "-dirty" * commit.endswith("-dirty")
 
 
 def _summary(evidence: Evidence) -> str:

@@ -19,7 +19,7 @@ from errands.agents.teacher import new_teachers
 from errands.config import SkillTraining
 from errands.learning import checkpoint, distributed, losses
 from errands.learning.advantages import generalised_advantages
-from errands.learning.curriculum import Curriculum
+from errands.learning.curriculum import Curriculum, walled
 from errands.learning.rollout import RolloutStatistics
 from errands.worlds.spec import WorldSpec
 from errands.worlds.tasks import TaskSource, training_subtasks
@@ -33,6 +33,7 @@ class School:
 
     def __init__(self, spec: WorldSpec, training: SkillTraining, skill: Skill, seed: int) -> None:
         trained = training_subtasks(spec, training.scenario, "train")
+        maps = walled(spec.skill, training.walls)
         self.training = training
         self.codes = np.array([item.code(spec.vocabulary) for item in trained.pool], np.int16)
         self.worlds = [
@@ -40,11 +41,11 @@ class School:
                 spec,
                 training.teacher_worlds,
                 TaskSource((item,), step_limit=trained.step_limit),
-                spec.skill,
+                maps,
             )
             for item in trained.pool
         ]
-        self.curricula = [Curriculum(spec.skill) for _ in self.worlds]
+        self.curricula = [Curriculum(maps) for _ in self.worlds]
         for k, worlds in enumerate(self.worlds):
             self._fit_worlds(k)
             worlds.seed(seed + k * training.teacher_worlds)
