@@ -29,9 +29,9 @@ and seen and unseen lists of 20, five times as long as in training. All agents b
 same skill. Each measured run has its own row; the paper's numbers on the grid are the mean of the
 10 best of 20 runs. Weights were chosen on the validation split. Hours are of training, on two
 cores."""
-ABLATIONS = """The effect of each part, on lists of 20: analogies in the meta controller, hard
-updates (soft ones weigh the old and the new decision by gate and shift), and instructions with
-"all", which are loops. "Soft" was trained with soft updates only; "hard but run softly" was trained
+ABLATIONS = """The effect of each part, on lists of 20: analogies in the meta controller (in the
+block world in its skill, too), hard updates (soft ones weigh the old and the new decision by gate
+and shift), and instructions with "all", which are loops. "Soft" was trained with soft updates only; "hard but run softly" was trained
 with hard updates. The paper's numbers are those of its earlier version where the paper itself has
 none."""
 FORGIVING = """The same in the forgiving world, which replaces missing targets."""
