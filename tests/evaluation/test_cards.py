@@ -94,7 +94,7 @@ def test_results_of_other_weights_do_not_count(tmp_path: Path) -> None:
 
 def test_a_new_measurement_changes_the_card(tmp_path: Path) -> None:
     (tmp_path / "instructions").mkdir()
-    measured = json.loads((RESULTS / "instructions" / "dynamic-train-4.json").read_text())
+    measured = json.loads((RESULTS / "instructions" / "grid-dynamic-seed-0-train.json").read_text())
     measured["success"]["mean"] = 0.5
     (tmp_path / "instructions" / "one.json").write_text(json.dumps(measured))
     text = card("grid/dynamic", PRETRAINED / "grid/dynamic", tmp_path)
@@ -111,7 +111,7 @@ def test_a_new_measurement_changes_the_card(tmp_path: Path) -> None:
         ("grid/dynamic", "seed 1 did"),
         ("grid/long", "cannot interrupt a subtask for an event (enemy)"),
         ("grid/flat", "It has no skill"),
-        ("block/dynamic", "Of 2,000 train lists of 4, 92 failed: 90 ran out of steps"),
+        ("block/dynamic", "Of 2,000 train lists of 4, 94 failed: 94 ran out of steps"),
         ("grid/skill-independent", 'It was never trained to "interact with"'),
         ("grid/skill-inter-extrapolation", "It counts up to 7; 1, 3, 5 were trained."),
         ("block/skill-object-dependent-no-analogy", "It does not generalise"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from errands.agents.fast_hints import GRID_HINTS
 from errands.evaluation.claims import (
     Claim,
     Comparison,
@@ -69,7 +70,7 @@ def test_only_what_a_cell_names_counts(changed: dict[str, Any]) -> None:
 
 def test_an_agent_without_a_hint_is_another() -> None:
     record = measured("dynamic", 0.9)
-    every = ["briefing", "glance", "grounding", "head-start", "reminder"]
+    every = sorted(GRID_HINTS)
     whole = record | {"training": record["training"] | {"hints": every}}
     part = record | {"training": record["training"] | {"hints": every[1:]}}
     assert Evidence([whole], []).measure(DYNAMIC) is not None

@@ -1,5 +1,6 @@
 """Tables of lists: every seed in its row, each cell beside the paper's."""
 
+from errands.agents.fast_hints import GRID_HINTS
 from errands.evaluation.list_tables import (
     Variant,
     ablation_table,
@@ -39,16 +40,16 @@ def test_every_seed_has_a_row_of_its_own() -> None:
 def test_hints_that_were_left_out_and_longer_training_make_another_agent() -> None:
     """The main table leaves both out; records of before did not name them."""
     record = list_record("dynamic", "seen", 20)
-    every = ["briefing", "glance", "grounding", "head-start", "reminder"]
-    usual = {"hints": every, "total_frames": 4_000_000}
+    every = sorted(GRID_HINTS)
+    usual = {"hints": every, "total_frames": 1_200_000}
     names = {}
-    for changes in ({}, {"hints": every[2:]}, {"total_frames": 12_000_000}):
+    for changes in ({}, {"hints": every[2:]}, {"total_frames": 3_600_000}):
         changed = record | {"training": record["training"] | usual | changes}
         variant = Variant.of(changed)
         names[variant.name] = len(lists_table([changed]).rows)
     assert names == {
         "dynamic": 1,
-        "dynamic, without briefing and glance": 0,
+        "dynamic, without bookmark and briefing": 0,
         "dynamic, 3 times the frames": 0,
     }
     assert Variant.of(record).name == "dynamic"

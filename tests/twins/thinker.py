@@ -21,6 +21,7 @@ class Trace(NamedTuple):
     updated: NDArray[np.bool_]  # (worlds,)
     subtask: NDArray[np.int64]  # (worlds, 3)
     termination: NDArray[np.float32]  # (worlds,)
+    finished: NDArray[np.bool_]  # (worlds,)
     action: NDArray[np.int64]  # (worlds,)
 
 
