@@ -58,7 +58,8 @@ def test_an_own_agent_has_a_row_in_the_report(
     monkeypatch.setattr(load, "PRETRAINED", tmp_path / "nowhere")  # no figures of shipped agents
     results = tmp_path / "results"
     (results / "instructions").mkdir(parents=True)
-    for path in (EXAMPLES.parents[1] / "results" / "instructions").glob("dynamic-*-4.json"):
+    measured = EXAMPLES.parents[1] / "results" / "instructions"
+    for path in measured.glob("grid-dynamic-seed-0-*.json"):
         shutil.copy(path, results / "instructions")
     main = main_of("own_agent.py")
     small = ["--episodes", "2", "--results", str(results)]

@@ -115,9 +115,6 @@ def test_wrong_input_gets_one_line(
     assert said.out == ""
 
 
-FOR_SKILLS = ((), ("grounding", "head-start"))  # hints of agents without and with a skill
-
-
 @pytest.mark.parametrize("agent", ["dynamic", "short", "long", "flat"])
 def test_a_run_of_ones_own(agent: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_untrained(tmp_path, agent)
@@ -133,7 +130,7 @@ def test_a_run_of_ones_own(agent: str, tmp_path: Path, capsys: pytest.CaptureFix
         "soft": False,
         "frames": 1000,
         "seconds": 90.0,
-        "hints": ["briefing", "glance", *FOR_SKILLS[agent != "flat"], "reminder"],
+        "hints": sorted(meta_training("grid", agent, "debug").network.hints),
         "total_frames": 3 * 10_240,
     }
     events = record["events"]["mean"]

@@ -94,11 +94,12 @@ def test_results_of_other_weights_do_not_count(tmp_path: Path) -> None:
 
 def test_a_new_measurement_changes_the_card(tmp_path: Path) -> None:
     (tmp_path / "instructions").mkdir()
-    measured = json.loads((RESULTS / "instructions" / "grid-dynamic-seed-0-train.json").read_text())
+    path = RESULTS / "instructions" / "grid-dynamic-seed-0-train.json"
+    (measured,) = json.loads(path.read_text())
     measured["success"]["mean"] = 0.5
     (tmp_path / "instructions" / "one.json").write_text(json.dumps(measured))
     text = card("grid/dynamic", PRETRAINED / "grid/dynamic", tmp_path)
-    assert "| train, 4 instructions | 50.0% | 47.8 to 52.2% | 95.5% |" in text
+    assert "| train, 4 instructions | 50.0% | 46.9 to 53.1% | 95.5% |" in text
     assert "behind the paper by success on train lists of 4 (50.0%, the paper's 95.5%)" in text
     assert text.count("not measured") == 2
 

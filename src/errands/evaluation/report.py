@@ -31,9 +31,9 @@ same skill. Each measured run has its own row; the paper's numbers on the grid a
 cores."""
 ABLATIONS = """The effect of each part, on lists of 20: analogies in the meta controller (in the
 block world in its skill, too), hard updates (soft ones weigh the old and the new decision by gate
-and shift), and instructions with "all", which are loops. "Soft" was trained with soft updates only; "hard but run softly" was trained
-with hard updates. The paper's numbers are those of its earlier version where the paper itself has
-none."""
+and shift), and instructions with "all", which are loops. "Soft" was trained with soft updates only;
+"hard but run softly" was trained with hard updates. The paper's numbers are those of its earlier
+version where the paper itself has none."""
 FORGIVING = """The same in the forgiving world, which replaces missing targets."""
 SIZES = """The same agents in worlds of all sizes that the paper trains in, 7 to 10 cells a side
 with the border, drawn for every episode; everywhere else worlds have the full size of 10."""
