@@ -86,7 +86,7 @@ def value_of(record: Any, name: str) -> Any:
 def test_every_field_is_explained_or_follows_from_what_is_asked_for() -> None:
     """Or is a schedule, which has a table of its own."""
     asked_for = {"world", "analogy", "preset", "seed", "scenario", "teacher", "in_lists", "agent"}
-    asked_for |= {"skill", "eyes", "network", "analogies"}
+    asked_for |= {"skill", "eyes", "start", "network", "analogies"}
     schedules = {"recognise", "teachers", "distill", "finetune", "stages"}
     derived = {"world", "objects", "actions", "verbs", "words", "counted", "remembers"}
     derived |= {"gate", "flat"}

@@ -107,6 +107,7 @@ class SkillTraining(Training):
     teacher: Teacher = "planner"  # what labels in distillation
     in_lists: bool = False  # every other batch is of lists, for a skill that remembers
     eyes: str = ""  # trained eyes of a skill that builds a map
+    start: str = ""  # a trained skill whose weights it begins with; "": new weights
     network: SkillNetwork = field(default_factory=SkillNetwork)
     teachers: Stage = Stage(3_000_000, 1e-3, 1e-4, entropy=0.02)  # all RL teachers together
     teacher_worlds: int = setting(16, "worlds of each RL teacher")
@@ -132,6 +133,9 @@ class SkillTraining(Training):
     )
     walls: float = setting(
         0.0, "largest share of walls in maps of single subtasks; 0: as the world has them"
+    )
+    single: float = setting(
+        0.0, "share of maps of single subtasks on which no target is there by chance"
     )
 
     @property

@@ -51,7 +51,9 @@ SKILL_OVERRIDES = (
     ),
     # In a list one target may be far away, behind walls. Where a target is always near, the way
     # around a wall is learned too rarely, and the skill walks to and fro in front of it.
-    Override({"kind": "grid", "preset": OURS, "scenario": "independent"}, {"walls": 0.25}),
+    Override(
+        {"kind": "grid", "preset": OURS, "scenario": "independent"}, {"walls": 0.3, "single": 0.5}
+    ),
     # An agent that does not know where to look finishes nothing, and sees little.
     Override({"kind": "block"}, {"worlds": 256, "guided": 0.5}),
     Override(
@@ -73,6 +75,8 @@ SKILL_OVERRIDES = (
         {"in_lists": True},
         {
             "crowd": 0.3,
+            "walls": 0.25,
+            "single": 0.5,
             "contrast": 1.0,
             "network.narrow": 4,
             "distill": Stage(1_600_000, 1e-3, 3e-4),
@@ -134,6 +138,8 @@ SKILL_OVERRIDES = (
             "curriculum": True,
         },
     ),
+    # A skill that is trained already has nothing to learn from a teacher.
+    Override({"is_new": False}, {"distill.frames": 0}),
     # The critic's gradient in the shared layers was five times as large as the policy's, which
     # hardly learned to tell verbs apart.
     Override({"teacher": "none", "kind": "block", "preset": OURS}, {"value": 0.1}),
@@ -151,12 +157,14 @@ def skill_training(
     teacher: Teacher = "planner",
     in_lists: bool = False,
     eyes: str = "",
+    start: str = "",
     seed: int = 0,
 ) -> SkillTraining:
     """A preset for a skill, filled in for a world and a scenario.
 
     `teacher` says what distillation learns from. With `in_lists`, the skill also learns within
-    lists, and remembers what it saw. `eyes` are trained eyes, for the block world.
+    lists, and remembers what it saw. `eyes` are trained eyes, for the block world. `start` is a
+    trained skill to begin with: it only learns from rewards then.
     """
     options: dict[str, Any] = {
         "world": world,
@@ -165,10 +173,11 @@ def skill_training(
         "analogy": analogy,
         "teacher": teacher,
         "in_lists": in_lists,
+        "start": start,
         "seed": seed,
     }
-    kind = {"kind": _eyes(WORLDS[world])}
-    training = overridden(SkillTraining(**options), SKILL_OVERRIDES, options | kind)
+    facts = {"kind": _eyes(WORLDS[world]), "is_new": not start}
+    training = overridden(SkillTraining(**options), SKILL_OVERRIDES, options | facts)
     network = replace(training.network, counted=scenario == COUNTED, remembers=in_lists)
     training = replace(training, network=network, eyes=(eyes or EYES) if network.maps else "")
     return fitted(training, WORLDS[world])

@@ -101,6 +101,21 @@ def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert file.read_text() == "mine"
 
 
+@pytest.mark.parametrize("option", ["--start", "--eyes"])
+def test_parts_that_are_not_there_leave_no_folder(
+    option: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()  # the preset as it is
+    folder = tmp_path / "run"
+    said = complaint(capsys, "--world", "block", option, "nosuch", "--out", str(folder))
+    assert f"{option} cannot be used: " in said
+    assert "'nosuch'" in said
+    assert not folder.exists()
+
+
 def test_trains_tells_and_leaves_an_agent(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -110,7 +125,8 @@ def test_trains_tells_and_leaves_an_agent(
     folder = tmp_path / "runs" / "mine"
     options = ["--scenario", "object-dependent", "--no-analogy", "--seed", "3", "--threads", "1"]
     assert main([*TRAIN, *options, "--out", str(folder)]) == 0
-    asked = {"analogy": False, "teacher": "planner", "in_lists": False, "eyes": "", "seed": 3}
+    asked = {"analogy": False, "teacher": "planner", "in_lists": False, "seed": 3}
+    asked |= {"eyes": "", "start": ""}
     assert small_and_quick == [("grid", "object-dependent", "debug", asked)]
     *looks, last = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in looks] == ["distill", "finetune", "finetune"]

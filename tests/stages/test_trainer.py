@@ -236,3 +236,21 @@ def test_without_the_objective_analogies_do_not_come_by_themselves() -> None:
     for _ in range(5):
         iterate(trainer)
     assert similarity(trainer) > 0.98 * before
+
+
+def test_a_skill_begins_with_the_weights_of_a_trained_one(tmp_path: Path) -> None:
+    first = SkillTrainer(skill_training("grid", "independent", "debug"))
+    iterate(first)
+    first.save_agent(tmp_path, {"success": 0.0})
+    training = skill_training("grid", "independent", "debug", start=str(tmp_path), seed=1)
+    second = SkillTrainer(training)
+    taken, given = second.skill.state_dict(), first.average.state_dict()
+    assert all(torch.equal(taken[name], given[name]) for name in given)
+    assert second.phase().name == "finetune"  # nothing is left to distil
+    assert second.total_frames == training.finetune.frames
+
+
+def test_a_skill_begins_with_no_skill_of_another_kind() -> None:
+    training = skill_training("grid", "independent", "debug", start="block/skill-independent")
+    with pytest.raises(ValueError, match="not built like the one to train"):
+        SkillTrainer(training)

@@ -62,7 +62,15 @@ _FIRST_MAPS = {"sure": 0.0, "tried": False}
 _FIRST_COMMAND = {"threshold": 0.5, "sharpness": 1.0}
 _SILENT_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
 _TRAINING_1: dict[str, dict[str, Any]] = {
-    "skill": {"in_lists": False, "eyes": "", "crowd": 0.0, "contrast": 0.0, "walls": 0.0},
+    "skill": {
+        "in_lists": False,
+        "eyes": "",
+        "start": "",
+        "crowd": 0.0,
+        "contrast": 0.0,
+        "walls": 0.0,
+        "single": 0.0,
+    },
     "meta": {"credit": "step", "crowd": 0.0},
     "eyes": {"crowd": 0.0},
 }

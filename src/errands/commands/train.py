@@ -20,7 +20,7 @@ from errands.commands.problem import Problem, check_range
 from errands.interrupts import honour_ctrl_c
 
 if TYPE_CHECKING:
-    from errands.config import MetaTraining, Training
+    from errands.config import MetaTraining, SkillTraining, Training
     from errands.stages.trainer import IterationReport, Trainer
 
 BLOCK_WORLD = WorldName("block")
@@ -84,6 +84,10 @@ class TrainSkill(_Run):
     """Block world: the trained eyes, from a run of `errands train eyes` or from a skill; by default
     those of the shipped skill."""
 
+    start: Annotated[str, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = ""
+    """Begin with the weights of a trained skill, a shipped one or the folder of a run, and learn
+    from rewards alone: more fine-tuning, without distillation."""
+
     longer: float = 1.0
     """Multiplies the frames of both stages, distillation and fine-tuning."""
 
@@ -110,11 +114,13 @@ class TrainSkill(_Run):
             teacher=self.teacher,
             in_lists=self.in_lists,
             eyes=self.eyes,
+            start=self.start,
             seed=self.seed,
         )
         stages = training.distill, training.finetune
         distill, finetune = (replace(at, frames=round(self.longer * at.frames)) for at in stages)
         training = replace(training, distill=distill, finetune=finetune)
+        check_parts(training)
         run_training(training, lambda: SkillTrainer(training, device), self.out, _tell_skill)
         return 0
 
@@ -221,6 +227,18 @@ def _tell_meta(report: "IterationReport") -> str:
         f"lists of {rollout['longest']:.0f}: success {rollout['success']:.1%}  "
         f"updates {rollout['updates']:.2f}/{rollout['updates_at_end']:.2f}"
     )
+
+
+def check_parts(training: "SkillTraining") -> None:
+    """Refuse eyes and skills to begin with before the run's folder is created."""
+    from errands.files import DamagedFile
+    from errands.stages.skill import new_skill
+
+    try:
+        new_skill(training)
+    except (ValueError, DamagedFile) as error:
+        option = "--start" if training.start else "--eyes"
+        raise Problem(f"{option} cannot be used: {error}") from None
 
 
 def check_skill(training: "MetaTraining") -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from errands.agents.load import load_eyes
+from errands.agents.load import load_eyes, load_skill
 from errands.agents.mapping import MapEyes
 from errands.agents.memory import each
 from errands.agents.recogniser import Recogniser
@@ -43,6 +43,19 @@ def take_eyes(recogniser: Recogniser, name: str) -> None:
     recogniser.load_state_dict(trained.state_dict())
 
 
+def new_skill(training: SkillTraining) -> Skill:
+    """The skill as its training begins: with trained eyes, or with all of a trained skill."""
+    skill = Skill(training.network)
+    if training.start:
+        trained = load_skill(training.start).skill
+        if trained.network != skill.network:
+            raise ValueError(f"the skill '{training.start}' is not built like the one to train")
+        skill.load_state_dict(trained.state_dict())
+    elif isinstance(skill.eyes, MapEyes):
+        take_eyes(skill.eyes.recogniser, training.eyes)
+    return skill
+
+
 class SkillTrainer(Trainer[SkillFrames, Stage]):
     """A skill that learns: the network, its worlds, and everything else that changes."""
 
@@ -58,12 +71,9 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         training = fitted(training, self.spec)
         torch.manual_seed(training.seed)
         alike = analogies(self.spec, training.scenario)
-        skill = Skill(training.network)
-        if isinstance(skill.eyes, MapEyes):
-            take_eyes(skill.eyes.recogniser, training.eyes)
-        super().__init__(training, skill, device, alike)
+        super().__init__(training, new_skill(training), device, alike)
         rank_seed = training_seed(training.seed, distributed.rank())
-        maps = walled(self.spec.skill, training.walls)
+        maps = replace(walled(self.spec.skill, training.walls), single=training.single)
         self.curriculum = Curriculum(maps, enabled=training.curriculum)
         trained = training_subtasks(self.spec, training.scenario, "train")
         worlds = Worlds(self.spec, training.worlds, trained, self.curriculum.setting)
@@ -92,6 +102,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         count = self.training.worlds
         rewards = replace(self.spec.rewards, event=self.spec.rewards.step)
         setting = crowded(self.spec, self.spec.lists, self.training.crowd)
+        setting = walled(setting, self.training.walls)
         worlds = Worlds(replace(self.spec, rewards=rewards), count, lists, setting)
         worlds.seed(seed + count)
         return SkillRollout(worlds, self.training.steps, self.skill)

@@ -35,7 +35,7 @@ from errands.language.vocabulary import suggest
 
 Value = str | int | float | bool
 STAGES = ("eyes", "skill", "meta")
-FROM_RUNS = ("skill", "eyes")  # options that can name a run of the sweep
+FROM_RUNS = ("skill", "eyes", "start")  # options that can name a run of the sweep
 OF_THE_SWEEP = ("out", "threads", "hours", "stage")  # not passed on to `errands train`
 WITHOUT, JOINT = "without", "+"
 MOST_RUNS = 10_000
