@@ -51,9 +51,7 @@ SKILL_OVERRIDES = (
     ),
     # In a list one target may be far away, behind walls. Where a target is always near, the way
     # around a wall is learned too rarely, and the skill walks to and fro in front of it.
-    Override(
-        {"kind": "grid", "preset": OURS, "scenario": "independent"}, {"walls": 0.3, "single": 0.5}
-    ),
+    Override({"kind": "grid", "preset": OURS, "scenario": "independent"}, {"walls": 0.25}),
     # An agent that does not know where to look finishes nothing, and sees little.
     Override({"kind": "block"}, {"worlds": 256, "guided": 0.5}),
     Override(
