@@ -140,4 +140,6 @@ def test_suggestions_are_near_or_complete() -> None:
     assert suggest("zzz", ("pig", "cow")) == "expected one of pig, cow"
     assert suggest("every", ("enemy",)) == "expected one of enemy"
     assert suggest("grba", ("pig",), also=("grab",)) == "did you mean grab?"
+    assert suggest("eery", ("enemy",), also=("every",)) == "did you mean every?"
+    assert suggest("enmey", ("enemy",), also=("every",)) == "did you mean enemy?"
     assert suggest("?", [f"thing{n}" for n in range(40)]).endswith("thing14, ...")

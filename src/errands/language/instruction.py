@@ -192,7 +192,7 @@ class _Reader:
     def read(self) -> list[Instruction]:
         verb = self._verb()
         quantity, quantity_at = self._quantity(verb)
-        name = self._object(plural=quantity != 1)
+        name = self._object(verb, plural=quantity != 1)
         if self.words[quantity_at].text == "both" and self.words[self.at - 1].text == name:
             quantity = 1  # "both the egg and the heart"
         self._skip({self.particle})
@@ -271,6 +271,11 @@ class _Reader:
         self._skip(ARTICLES)
         return quantity, at
 
+    def _quantity_words(self, verb: str) -> list[str]:
+        """Those that the verb takes in this world."""
+        takes_all = self.vocabulary.carries(verb, ALL)
+        return [word for word, count in QUANTITY_WORDS.items() if count != ALL or takes_all]
+
     def _check_all(self, verb: str) -> None:
         if verb not in self.vocabulary.countable:
             example = f"{verb} {self.vocabulary.objects[0]}"
@@ -303,7 +308,7 @@ class _Reader:
                 return forms[rest[:length]], length
         return None
 
-    def _object(self, plural: bool) -> str:
+    def _object(self, verb: str, plural: bool) -> str:
         vocabulary = self.vocabulary
         found = self._form()
         if found is not None:
@@ -319,7 +324,7 @@ class _Reader:
         phrases = [" ".join(rest[:length])[:40] for length in range(1, longest + 1)]
         blamed = max(phrases, key=lambda phrase: _likeness(phrase, names))
         last = self.at + phrases.index(blamed)
-        hint = suggest(blamed, names, tuple(QUANTITY_WORDS))
+        hint = suggest(blamed, names, self._quantity_words(verb))
         raise self._error(self.at, f"{{}} is not an object; {hint}", last)
 
     def _times(self) -> int:

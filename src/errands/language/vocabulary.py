@@ -82,8 +82,9 @@ def suggest(word: str, choices: Sequence[str], also: Sequence[str] = ()) -> str:
 
     Words in `also` are suggested when they are near, but not listed.
     """
-    near = nearest(word, choices) or nearest(word, also)
-    if near:
+    closest = nearest(word, (*choices, *also))[:1]
+    if closest:
+        near = nearest(word, choices if closest[0] in choices else also)
         return f"did you mean {' or '.join(near)}?"
     shown = ", ".join(choices[:15]) + (", ..." if len(choices) > 15 else "")
     return f"expected one of {shown}"
