@@ -220,6 +220,23 @@ def test_one_sentence_says_why_a_trained_agent_failed(
     assert said[-2].endswith("wrong decisions." if failure["cause"] == "clock" else "lost.")
 
 
+@pytest.mark.usefixtures("dynamic_is_shipped")
+def test_a_verb_that_the_agent_never_learned_is_named_before_it_acts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--length-limit", "1"]
+    main(["run", "use the pig, visit box", *options])
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("understood as: interact with pig")
+    assert said[1] == (
+        "dynamic never learned 'interact with', so expect this to fail; "
+        "planners can do it (--agent near-optimal)"
+    )
+    for arguments in (["use the pig", "--agent", "near-optimal"], [LIST], ["use pig", "--quiet"]):
+        main(["run", *arguments, *options])
+        assert "never learned" not in capsys.readouterr().out
+
+
 def test_planners_have_no_thoughts_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
     main(["run", LIST, "--json", "-"])
     record = json.loads(capsys.readouterr().out)

@@ -32,6 +32,15 @@ def test_listed_synonyms_are_understood(capsys: pytest.CaptureFixture[str]) -> N
         assert parse_instruction(f"{verb} the egg", words).verb == "pick up"
 
 
+@pytest.mark.parametrize("world", WORLDS)
+def test_verbs_that_no_agent_learned_say_so(world: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["words", "--world", world])
+    rows = capsys.readouterr().out.splitlines()
+    unlearned = [row for row in rows if "planners only" in row]
+    assert len(unlearned) == 1
+    assert "interact with" in unlearned[0]
+
+
 def test_agents_are_listed_with_their_worlds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

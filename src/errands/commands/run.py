@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from errands.agents.registry import ALWAYS_THERE, named
 from errands.commands.actors import DEFAULT_AGENT, WHO_ACTS
 from errands.commands.choices import DEFAULT_WORLD, WorldOption
 from errands.commands.files import STANDARD_OUTPUT, check_film, check_writable, write_json
@@ -146,6 +147,9 @@ class Run:
         reading = understood_as(self.text, worlds.spec.vocabulary)
         if reading and not silent:
             print(f"understood as: {reading}")
+        warning = self._warning(worlds, actor.name)
+        if warning and not silent:
+            print(warning)
         if console.is_terminal and not silent:
             with Live(console=console, auto_refresh=False) as live:
                 live.update(scene(worlds, console, _notes(steps)), refresh=True)
@@ -175,6 +179,20 @@ class Run:
             if not silent:
                 print(f"wrote {self.json}")
         return failure is None
+
+    def _warning(self, worlds: "Worlds", agent: str) -> str:
+        """What the agent cannot be expected to do with this list, if anything."""
+        from errands.worlds.gym import listed
+        from errands.worlds.tasks import untrained_verbs
+
+        asked = {instruction.verb for instruction in listed(worlds)}
+        unlearned = [f"'{verb}'" for verb in untrained_verbs(worlds.spec) if verb in asked]
+        if not unlearned or agent in named("planner"):
+            return ""
+        return (
+            f"{agent} never learned {' and '.join(unlearned)}, so expect this to fail; "
+            f"planners can do it (--agent {ALWAYS_THERE})"
+        )
 
     def _summary(self, worlds: "Worlds", steps: "list[WatchedStep]", *, terminal: bool) -> str:
         """The outcome; where nothing was shown live, also when each instruction was done."""

@@ -13,6 +13,7 @@ from errands.language.vocabulary import (
     Vocabulary,
 )
 from errands.worlds.spec import WORLDS, WorldSpec
+from errands.worlds.tasks import untrained_verbs
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Words:
     def execute(self) -> int:
         spec = WORLDS[self.world]
         rows = [
-            *(("verb", verb, _synonyms(spec.vocabulary, verb)) for verb in VERBS),
+            *(("verb", verb, _about_verb(spec, verb)) for verb in VERBS),
             *_quantities(spec.vocabulary),
             *(("object", name, _about(spec, name)) for name in spec.objects),
             ("order", 'comma, new line, "then", "and", "->"', ""),
@@ -47,6 +48,13 @@ class Words:
 def _synonyms(vocabulary: Vocabulary, meaning: str) -> str:
     other = [word for word, meant in vocabulary.synonyms.items() if meant == meaning]
     return f"also: {', '.join(other)}" if other else ""
+
+
+def _about_verb(spec: WorldSpec, verb: str) -> str:
+    notes = [_synonyms(spec.vocabulary, verb)]
+    if verb in untrained_verbs(spec):
+        notes.append("planners only: no trained agent learned it")
+    return "; ".join(filter(None, notes))
 
 
 def _quantities(vocabulary: Vocabulary) -> list[tuple[str, str, str]]:

@@ -8,14 +8,13 @@ import errands
 from errands.agents.registry import AGENTS, AgentEntry, named
 from errands.evaluation.episodes import Policy, agent_named, run_episodes
 from errands.language.instruction import Instruction
-from errands.language.vocabulary import VERBS
 from errands.seeds import TEST_SEEDS
 from errands.watch.protocol import Agent, Hello, Item, Refused, Story, WorldChoice
 from errands.worlds.film import mp4_encoder
 from errands.worlds.gym import instruction_worlds, listed
 from errands.worlds.planner import NEAR_OPTIMAL
 from errands.worlds.spec import WORLDS, WorldSpec
-from errands.worlds.tasks import list_tasks
+from errands.worlds.tasks import list_tasks, untrained_verbs
 from errands.worlds.vector import Worlds
 
 # Actors, by world and name: functions that make a policy, with a fresh memory, for a batch.
@@ -70,7 +69,7 @@ def hello(cast: Cast) -> Hello:
             agents=(*(_described(agent, name) for agent in names), you),
             example=example,
             seed=seed,
-            untrained_verbs=_untrained_verbs(spec),
+            untrained_verbs=untrained_verbs(spec),
             rewards=_rewards(spec),
             story=_story(name, agents),
         )
@@ -91,11 +90,6 @@ def _described(name: str, world: str) -> Agent:
     entry = AGENTS.get(name, AgentEntry(name, title=name, note=""))
     events = " It does not go for events." if name in IGNORE_EVENTS.get(world, ()) else ""
     return Agent(name, entry.title, entry.note + events, entry.sort)
-
-
-def _untrained_verbs(spec: WorldSpec) -> tuple[str, ...]:
-    trained = {item.verb for item in list_tasks(spec, "train", (1, 1)).pool}
-    return tuple(verb for verb in VERBS if verb not in trained)
 
 
 def _rewards(spec: WorldSpec) -> str:

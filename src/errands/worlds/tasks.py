@@ -103,6 +103,12 @@ def list_tasks(
     return TaskSource(pool, lengths, step_limit=step_limit)
 
 
+def untrained_verbs(spec: WorldSpec) -> tuple[str, ...]:
+    """Verbs that are in no list of training: planners can do them, trained agents never learned."""
+    trained = {item.verb for item in list_tasks(spec, "train", (1, 1)).pool}
+    return tuple(verb for verb in VERBS if verb not in trained)
+
+
 def given_list(
     spec: WorldSpec, instructions: Sequence[Instruction], step_limit: int | None = None
 ) -> TaskSource:
