@@ -22,6 +22,11 @@ def test_the_page_says_why_an_episode_failed(visit: Callable[..., Page]) -> None
     why = "Time ran out at 'visit cow', number 1 of 1, after 250 steps at it."
     expect(page.locator("#why:visible")).to_have_text(why)
     expect(page.locator("#announce")).to_contain_text(why)
+    at_the_end = page.locator("#transport").bounding_box()
+    page.click("#back")
+    expect(page.locator("#why")).to_be_hidden()
+    assert page.locator("#transport").bounding_box() == at_the_end  # buttons stay under the hand
+    page.click("#step")
     page.select_option("#agent", "near-optimal")
     wait_for_end(page)
     expect(page.locator("#why")).to_be_hidden()
@@ -278,10 +283,10 @@ def test_a_negative_reward_is_explained(visit: Callable[..., Page]) -> None:
 def test_a_phone_has_the_keys_beside_the_view(server: str, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
-    for world in ("grid", "block"):
+    for world, name in (("grid", "#map"), ("block", "#view")):
         page.goto(f"{server}?{urlencode({'world': world, 'agent': 'me'})}")
         expect(page.locator("#pad button").first).to_be_visible()
-        picture, pad = (page.locator(name).bounding_box() for name in ("#pictures", "#pad"))
+        picture, pad = (page.locator(place).bounding_box() for place in (name, "#pad"))
         assert picture is not None
         assert pad is not None
         assert 0 <= pad["y"] - picture["y"] - picture["height"] < 30

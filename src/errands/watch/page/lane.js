@@ -33,10 +33,10 @@ export class Lane {
   update(frame, stepsPerSecond) {
     this.stage.update(frame, stepsPerSecond);
     this.#list.update(frame);
-    this.#count.textContent = `${frame.progress} of ${this.#length} done, reward ${frame.total.toFixed(1)}`;
+    this.#count.textContent = `${frame.progress} of ${this.#length} done, reward\u00a0${frame.total.toFixed(1)}`;
     const outcome = this.#root.querySelector(".outcome"), why = this.#root.querySelector(".why");
     const words = frame.outcome === "done" ? "Done" : "Out of steps";
-    outcome.textContent = `${words}: ${frame.step} steps, reward ${frame.total.toFixed(1)}`;
+    outcome.textContent = `${words}: ${frame.step} steps, reward\u00a0${frame.total.toFixed(1)}`;
     outcome.dataset.outcome = frame.outcome;
     outcome.hidden = !frame.outcome;
     why.textContent = frame.why;

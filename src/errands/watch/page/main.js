@@ -92,7 +92,7 @@ function beginMain(detail, world, agent) {
   byId("story").textContent = told ? story.words : "";
   mind.begin(detail, agent, beside);
   timeline.clear(detail.traced, world.event);
-  person.show(myLane() >= 0 ? world : null);
+  person.show(myLane() >= 0 ? world : null, beside);
   byId("count-step").dataset.limit = detail.step_limit;
   byId("count-reward").parentElement.title = world.rewards;
   byId("keep-note").textContent = "";

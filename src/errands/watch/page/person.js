@@ -6,19 +6,25 @@ const NAMES = {
   n: "space", // the space bar plays and pauses here
 };
 
+const stacked = matchMedia("(max-width: 450px)"); // there the map is below the view, not beside it
+
 export class Person {
   #pad = document.getElementById("pad");
+  #looks = false; // whether the person sees through the agent's eyes, with nobody beside
   #keys = {}; // actions by key; "p up" is p, then up
   #first = ""; // a key that was pressed and waits for a second one
   #act;
 
   constructor(act) {
     this.#act = act;
+    stacked.addEventListener("change", () => this.#place());
   }
 
-  /** Offer the actions of a world, or none. */
-  show(world) {
+  /** Offer the actions of a world, or none. `beside`: whether an agent acts beside the person. */
+  show(world, beside) {
     this.#pad.hidden = !world;
+    this.#looks = Boolean(world?.first_person) && !beside;
+    this.#place();
     this.#first = "";
     if (!world) return;
     this.#keys = world.keys;
@@ -31,6 +37,12 @@ export class Person {
       button.addEventListener("click", () => this.press(key));
       return button;
     }));
+  }
+
+  /** The buttons are next to what the person looks at. */
+  #place() {
+    const view = this.#looks && stacked.matches;
+    document.querySelector(view ? "#lane-0 .view-figure" : "#pictures").after(this.#pad);
   }
 
   /** A key of the keyboard; true if it means an action. */
