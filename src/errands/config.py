@@ -134,9 +134,6 @@ class SkillTraining(Training):
     walls: float = setting(
         0.0, "largest share of walls in maps of single subtasks; 0: as the world has them"
     )
-    single: float = setting(
-        0.0, "share of maps of single subtasks on which no target is there by chance"
-    )
 
     @property
     def first_rate(self) -> float:

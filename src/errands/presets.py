@@ -11,10 +11,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from errands.agents.fast_hints import FAST_HINTS, fast_hints
+from errands.agents.fast_hints import FAST_HINTS, FAST_WITHOUT, fast_hints
 from errands.agents.hints import without_hints
 from errands.agents.recogniser import MapNetwork
-from errands.agents.registry import designs
+from errands.agents.registry import FAVOURITE, designs
 from errands.config import (
     EyesTraining,
     MetaStage,
@@ -73,8 +73,6 @@ SKILL_OVERRIDES = (
         {"in_lists": True},
         {
             "crowd": 0.3,
-            "walls": 0.25,
-            "single": 0.5,
             "contrast": 1.0,
             "network.narrow": 4,
             "distill": Stage(1_600_000, 1e-3, 3e-4),
@@ -243,14 +241,12 @@ META_OVERRIDES = (
         )
         for kind, flat in FAST_HINTS
     ),
-    # Long does not interrupt a subtask, whatever becomes of it.
     *(
         Override(
-            {"preset": OURS, "kind": kind, "flat": False, "interrupts": False},
-            {"network.hints": without_hints(fast_hints(kind, flat=False), ["pursuit"])},
+            {"preset": OURS, "flat": False, **agents},
+            {"network.hints": without_hints(fast_hints(agents["kind"], flat=False), names)},
         )
-        for kind, flat in FAST_HINTS
-        if not flat
+        for agents, names in FAST_WITHOUT
     ),
     # The skill's eyes have looked already, and remember where everything is.
     Override({"preset": OURS, "kind": "block", "flat": False}, {"network.maps": MapNetwork()}),
@@ -266,6 +262,10 @@ META_OVERRIDES = (
     # depends on the seed whether the gate stays open so often that the pointer drifts.
     # Lists of 20 begin with many more objects than lists of 4, and leave ice behind.
     Override({"preset": OURS, "kind": "block"}, {"stages.*.update_penalty": 2e-2, "crowd": 0.6}),
+    # With a bookmark the gate may be open more often here, too.
+    Override(
+        {"preset": OURS, "kind": "block", "agent": FAVOURITE}, {"stages.*.update_penalty": 1e-2}
+    ),
     # A list of 4 takes 57 steps, twice the grid's, and pays at its end. Batches contain whole
     # lists: otherwise the cost of leaving an instruction early falls into a later batch.
     Override(

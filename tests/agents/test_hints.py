@@ -233,6 +233,8 @@ CASES = [(network, name) for network in (SMALL, MAP, BLOCK) for name in network.
 
 @pytest.mark.parametrize(("network", "name"), CASES)
 def test_each_hint_makes_a_difference_and_can_be_left_out(network: MetaNetwork, name: str) -> None:
+    if "bookmark" in network.hints and name in ("reminder", "tally"):
+        network = without(network, "bookmark")  # which may hold the pointer here
     full, less = (randomised(n) for n in (network, without(network, name)))
     assert set(full.hints) - set(less.hints) == {name}
     kept = less.state_dict()

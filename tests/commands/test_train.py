@@ -79,6 +79,7 @@ def test_help_says_what_every_option_is_for(capsys: pytest.CaptureFixture[str]) 
         (["--in-lists"], "--in-lists needs --world block"),
         (["--world", "block", "--in-lists", "--teacher", "rl"], "--teacher planner or none"),
         (["--world", "block", "--teacher", "rl", "--preset", "paper"], "use --preset fast"),
+        (["--start", "grid/skill-independent", "--teacher", "rl"], "leave out --teacher rl"),
     ],
 )
 def test_wrong_input_gets_one_line(

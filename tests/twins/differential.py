@@ -44,7 +44,6 @@ def random_spec(random: np.random.Generator) -> WorldSpec:
         water=span(0.3),
         sizes=(sizes[0], sizes[1]),
         event=bool(random.random() < 0.8),
-        single=float(random.choice([0.0, 0.5])),
     )
     products = (None, *objects)
     event = Event(

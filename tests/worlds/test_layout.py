@@ -175,22 +175,6 @@ def test_only_what_the_setting_names_is_scattered() -> None:
             assert found == set(setting.scattered)
 
 
-def test_a_single_target_is_there_only_because_it_is_asked_for() -> None:
-    """Where it says so: on the share of the maps that the setting names."""
-    tasks, full = skill_tasks(GRID, "independent", "all"), replace(GRID.skill, objects=(0.6, 0.6))
-    alone = []
-    for share in (0.0, 0.5, 1.0):
-        worlds = begun(GRID, tasks, replace(full, single=share), count=400)
-        targets = worlds.privileged_subtasks()[:, 1]
-        count = worlds.privileged["counts"][np.arange(worlds.count), targets]
-        assert (count >= 1).all()
-        alone.append((count == 1).mean())
-        assert (worlds.privileged["counts"].sum(axis=1) - count).mean() > 15
-    assert alone[0] < 0.4  # by chance
-    assert alone[1] == pytest.approx((alone[0] + 1) / 2, abs=0.1)
-    assert alone[2] == 1.0
-
-
 def test_agents_begin_anywhere_and_face_anywhere() -> None:
     worlds = begun(BLOCK, skill_tasks(BLOCK, "independent", "train"), BLOCK.skill, count=2000)
     records = worlds.privileged

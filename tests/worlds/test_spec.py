@@ -155,7 +155,6 @@ def test_a_users_spec_is_compiled() -> None:
         ({"lists": Setting((), objects=(0.2, 0.1))}, r"lists\.objects is \(0\.2, 0\.1\)"),
         ({"lists": Setting((), objects=(0.0, math.nan))}, r"lists\.objects is \(0\.0, nan\)"),
         ({"lists": Setting((), (0.0, 0.1), walls=(0.0, 1.5))}, r"walls .* range within 0\.\.1"),
-        ({"skill": Setting((), (0.0, 0.1), single=1.5)}, "single is 1.5, not within 0..1"),
         ({"forgiving": Setting((), (0.0, 0.1), water=(math.nan, 1.0))}, r"forgiving\.water is"),
         ({"event": Event("cow", 1.1, 5, 3)}, r"event\.probability is 1\.1, not within 0\.\.1"),
         ({"event": Event("cow", math.nan, 5, 3)}, r"event\.probability is nan"),

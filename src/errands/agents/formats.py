@@ -69,7 +69,6 @@ _TRAINING_1: dict[str, dict[str, Any]] = {
         "crowd": 0.0,
         "contrast": 0.0,
         "walls": 0.0,
-        "single": 0.0,
     },
     "meta": {"credit": "step", "crowd": 0.0},
     "eyes": {"crowd": 0.0},

@@ -100,6 +100,8 @@ class TrainSkill(_Run):
             raise Problem("--in-lists needs --teacher planner or none: RL teachers know no lists")
         if self.in_lists and not (is_block and self.scenario == "independent"):
             raise Problem("--in-lists needs --world block --scenario independent")
+        if self.teacher == "rl" and self.start:
+            raise Problem("--start learns from rewards alone; leave out --teacher rl")
         device = self.prepare()
         from dataclasses import replace
 

@@ -73,7 +73,7 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         alike = analogies(self.spec, training.scenario)
         super().__init__(training, new_skill(training), device, alike)
         rank_seed = training_seed(training.seed, distributed.rank())
-        maps = replace(walled(self.spec.skill, training.walls), single=training.single)
+        maps = walled(self.spec.skill, training.walls)
         self.curriculum = Curriculum(maps, enabled=training.curriculum)
         trained = training_subtasks(self.spec, training.scenario, "train")
         worlds = Worlds(self.spec, training.worlds, trained, self.curriculum.setting)
@@ -102,7 +102,6 @@ class SkillTrainer(Trainer[SkillFrames, Stage]):
         count = self.training.worlds
         rewards = replace(self.spec.rewards, event=self.spec.rewards.step)
         setting = crowded(self.spec, self.spec.lists, self.training.crowd)
-        setting = walled(setting, self.training.walls)
         worlds = Worlds(replace(self.spec, rewards=rewards), count, lists, setting)
         worlds.seed(seed + count)
         return SkillRollout(worlds, self.training.steps, self.skill)

@@ -66,7 +66,6 @@ class Ranges:
     largest: Annotated[int, "i2"]
     event: Annotated[bool, "?"]
     forgiving: Annotated[bool, "?"]
-    single: Annotated[float, "f8"]
 
 
 def compile_setting(setting: Setting, objects: tuple[str, ...]) -> Records:
@@ -80,7 +79,6 @@ def compile_setting(setting: Setting, objects: tuple[str, ...]) -> Records:
     ranges["least_water"], ranges["most_water"] = setting.water
     ranges["smallest"], ranges["largest"] = setting.sizes
     ranges["event"], ranges["forgiving"] = setting.event, setting.forgiving
-    ranges["single"] = setting.single
     return compiled
 
 
@@ -129,7 +127,7 @@ def begin_world(
     draw_list(world, goals, tasks, pool, tokens, mask)
     world.row, world.column = 0, 0  # not on the map yet: a corner of the border
     room = open_cells - max(2, open_cells // 4)
-    scatter(world, goals, ranges, room, open_cells)
+    scatter(world, ranges, room, open_cells)
     provide(world, goals, rules, room)
     draw_agent(world, open_cells)
     world.deed_verb = NOTHING
@@ -248,18 +246,15 @@ def draw_agent(world: World, open_cells: int) -> None:
 
 
 @kernel()
-def scatter(world: World, goals: Goals, ranges: Ranges, room: int, open_cells: int) -> None:
+def scatter(world: World, ranges: Ranges, room: int, open_cells: int) -> None:
     """Place objects on random cells, whether the list needs them or not."""
     if ranges.kinds == 0:
         return
-    single = ranges.single > 0.0 and uniform(world) < ranges.single
     span = ranges.most_objects - ranges.fewest_objects
     share = ranges.fewest_objects + span * uniform(world)
     wanted = min(room, int(share * open_cells + 0.5))
     for _ in range(wanted):
         kind = ranges.scattered[below(world, ranges.kinds)]
-        if single and kind == goals[0, TARGET]:
-            continue
         place_somewhere(world, FIRST_OBJECT + kind)
 
 

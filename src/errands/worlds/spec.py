@@ -63,7 +63,6 @@ class Setting:
     sizes: tuple[int, int] = (MAP_SIZE, MAP_SIZE)  # smallest and largest map, border included
     event: bool = True  # whether the world's event happens
     forgiving: bool = False  # whether a missing target of the current instruction is put back
-    single: float = 0.0  # share of maps with no more targets of the first instruction than it needs
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,6 @@ class WorldSpec:
                 if not 0 <= least <= most <= 1:
                     given = f"{episodes}.{what} is {(least, most)}"
                     raise ValueError(f"{given}, not a range within 0..1")
-            if not 0 <= setting.single <= 1:
-                raise ValueError(f"{episodes}.single is {setting.single}, not within 0..1")
         if self.event is not None:
             named.append(self.event.object)
         for name in named:
