@@ -75,6 +75,7 @@ def test_the_committed_results_make_one_table(tmp_path: Path) -> None:
     for name in ("skills", "instructions", "planners"):
         (tmp_path / name).symlink_to(RESULTS / name)
     path = write_tidy(tmp_path)
+    assert path.read_text() == (RESULTS / "results.csv").read_text(), "stale: errands report"
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
     assert path == tmp_path / "results.csv"

@@ -26,15 +26,16 @@ COLUMNS = (
 )
 
 
-def write_tidy(results: Path) -> Path:
-    """Write results.csv beside the folders with results."""
+def write_tidy(results: Path, out: Path | None = None) -> Path:
+    """Write results.csv: beside the folders with results, or into another folder."""
     records = [record for name in FOLDERS for record in read_records(results / name)]
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(tidy_rows(records))
-    write_atomically(results / TABLE, text.getvalue().encode())
-    return results / TABLE
+    path = (out or results) / TABLE
+    write_atomically(path, text.getvalue().encode())
+    return path
 
 
 def tidy_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
