@@ -224,8 +224,8 @@ DEVIATIONS = (
         "lists",
         "when the pointer may move",
         "whenever the gate is open",
-        "`fast`, grid: only when a subtask about the named object is finished (`bookmark`); this "
-        "is a rule, and not learned",
+        "`fast`: only when a subtask about the named object is finished (`bookmark`; in the block "
+        "world Dynamic's alone); this is a rule, and not learned",
     ),
     Deviation(
         "lists",
