@@ -66,8 +66,8 @@ FORMS = {
         PAPER, world="block", words=14, objects=7, actions=9, filters=(4, 3, 3)
     ),
     "map": MAP,
-    "map, long": replace(without(MAP, "pursuit"), gate="at-termination"),
-    "map, short": replace(MAP, gate="every-step"),
+    "map, long": replace(without(MAP, "pursuit", "bookmark"), gate="at-termination"),
+    "map, short": replace(without(MAP, "bookmark"), gate="every-step"),
     **{f"without {name}": without(SMALL, name) for name in SMALL.hints},
     **{f"fast, without {name}": without(FAST, name) for name in FAST.hints},
     **{f"block, without {name}": without(BLOCK, name) for name in BLOCK.hints},
