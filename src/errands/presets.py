@@ -50,8 +50,12 @@ SKILL_OVERRIDES = (
         },
     ),
     # In a list one target may be far away, behind walls. Where a target is always near, the way
-    # around a wall is learned too rarely, and the skill walks to and fro in front of it.
-    Override({"kind": "grid", "preset": OURS, "scenario": "independent"}, {"walls": 0.25}),
+    # around a wall is learned too rarely, and the skill walks to and fro in front of it. It has to
+    # be practised, and a layer that plans knows it from few examples.
+    Override(
+        {"kind": "grid", "preset": OURS, "scenario": "independent"},
+        {"walls": 0.25, "network.ways": 24},
+    ),
     # An agent that does not know where to look finishes nothing, and sees little.
     Override({"kind": "block"}, {"worlds": 256, "guided": 0.5}),
     Override(
@@ -75,6 +79,7 @@ SKILL_OVERRIDES = (
             "crowd": 0.3,
             "contrast": 1.0,
             "network.narrow": 4,
+            "network.ways": 24,
             "distill": Stage(1_600_000, 1e-3, 3e-4),
             "finetune": Stage(2_400_000, 3e-4, 2e-5, entropy=0.005),
         },

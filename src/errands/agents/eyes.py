@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from errands.agents.layers import PredictedConv, centre_on_agent, scaled_pixels, window_cells
 from errands.agents.memory import Memory
+from errands.agents.ways import Ways
 
 TERRAIN = 3  # planes of the grid that show no object: agent, block, water
 
@@ -210,17 +211,20 @@ class Centred(nn.Module):
     Ours. Pooling, which the earlier version has, throws away which cell of four a thing is on.
     """
 
-    def __init__(self, size: int, channels: int, conv2: int = 0) -> None:
+    def __init__(self, size: int, channels: int, conv2: int = 0, ways: int = 0) -> None:
+        """With `ways`, they are planned as many steps ahead, and are in the view as well."""
         super().__init__()
         self.map_size = size
         self.conv2 = nn.Linear(channels, conv2) if conv2 else None
-        self.size = window_cells(size) * (conv2 or channels)
+        self.ways = Ways(size, conv2 or channels, ways) if ways else None
+        self.size = window_cells(size) * (conv2 or channels) + Ways.size * bool(ways)
 
     def forward(self, x: Tensor, agent: Tensor) -> Tensor:
         """(N, cells, channels) to (N, size)."""
         if self.conv2 is not None:
             x = F.relu(self.conv2(x))
-        return centre_on_agent(x, agent, self.map_size).flatten(1)
+        view = centre_on_agent(x, agent, self.map_size).flatten(1)
+        return view if self.ways is None else torch.cat((view, self.ways(x, agent)), dim=1)
 
 
 class Pooled(nn.Module):

@@ -58,6 +58,8 @@ _MAPS_1: dict[str, Any] = {
 }
 # The first maps took every name, however improbable, and forgot at once where they had looked.
 _FIRST_MAPS = {"sure": 0.0, "tried": False}
+# Skills had no layer that plans.
+_FIRST_SKILL = {"ways": 0}
 # The first agents took signals and actions as their skill gave them.
 _FIRST_COMMAND = {"threshold": 0.5, "sharpness": 1.0}
 _SILENT_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
@@ -120,6 +122,8 @@ def lift_network(kind: str, network: Any) -> Any:
         network = network | {"maps": _FIRST_MAPS | network["maps"]}
     if isinstance(network, dict) and kind == "meta":
         network = _FIRST_COMMAND | network
+    if isinstance(network, dict) and kind == "skill":
+        network = _FIRST_SKILL | network
     if not isinstance(network, dict) or kind not in _SILENT_1 or "hints" in network:
         return network
     silent = {name: value for name, value in _SILENT_1[kind].items() if name not in network}

@@ -25,6 +25,7 @@ from errands.agents.layers import PredictedConv
 from errands.agents.map_kernels import PITCH, PITCHES, WALL, follow, remember, summarise
 from errands.agents.memory import Memory
 from errands.agents.recogniser import MapNetwork, Recogniser
+from errands.agents.ways import Ways
 
 MOST = 255.0  # what a byte of the features stands for is this share of it
 
@@ -143,14 +144,21 @@ class MapSight(Sight):
 
     looks = 1  # the window before this step is in the features
 
-    def __init__(self, eyes: MapWindow, *, condition: int, conv1: int, conv2: int = 0) -> None:
-        """With `conv2`, as the grid's skill: both windows, another layer, and the body."""
+    def __init__(
+        self, eyes: MapWindow, *, condition: int, conv1: int, conv2: int = 0, ways: int = 0
+    ) -> None:
+        """With `conv2`, as the grid's skill: both windows, another layer, and the body.
+
+        With `ways`, those through what that layer shows are planned as many steps ahead.
+        """
         super().__init__()
         self.split = eyes.split
         self.conv1 = PredictedConv(eyes.channels, conv1, condition)
         self.conv2 = nn.Linear(2 * conv1, conv2) if conv2 else None
         cells = eyes.network.window
         self.size = cells * conv2 + eyes.body if conv2 else cells * conv1
+        self.ways = Ways(2 * eyes.network.reach + 1, conv2, ways) if ways else None
+        self.size += Ways.size * bool(ways)
 
     def initial_memory(self, worlds: int) -> Memory:
         return ()
@@ -170,5 +178,7 @@ class MapSight(Sight):
             bias = self.conv2(self.conv1.bias.repeat(2))
             x = torch.baddbmm(bias, now.to(phi.dtype), weight @ for_now)
             x = torch.baddbmm(x, before.to(phi.dtype), weight @ for_before)
-            x = torch.cat((F.relu(x, inplace=True).flatten(1), body.to(phi.dtype) / MOST), dim=1)
+            cells = F.relu(x, inplace=True)
+            ways = () if self.ways is None else (self.ways(cells),)
+            x = torch.cat((cells.flatten(1), body.to(phi.dtype) / MOST, *ways), dim=1)
         return x.view(*begins.shape, -1), memory

@@ -57,6 +57,7 @@ class SkillNetwork:
     )
     conv2: int = setting(16, "grid or map: filters of the second 1x1 convolution", paper=64)
     conv3: int = setting(128, "grid, pooled view only: filters of the 3x3 convolution")
+    ways: int = setting(0, "grid or map: steps that ways are planned ahead; 0: they are not")
     hidden: int = setting(256, "grid or map: units of the fully-connected layer")
     factors: int = setting(256, "rank of factorised layers; the paper does not say")
     narrow: int = setting(0, "numbers of phi(g) that reach the factorised layer; 0 is all")
@@ -228,7 +229,7 @@ def _build_for_grid(network: SkillNetwork) -> tuple[Eyes, Sight, Context]:
     view: Centred | Pooled
     context: type[FeedForward]
     if network.view == "centred":
-        view, context = Centred(network.size, channels, network.conv2), TwoLayers
+        view, context = Centred(network.size, channels, network.conv2, network.ways), TwoLayers
     else:
         view, context = Pooled(network.size, channels, network.conv2, network.conv3), FeedForward
     sight = GridSight(
@@ -248,7 +249,13 @@ def _build_for_map(network: SkillNetwork) -> tuple[Eyes, Sight, Context]:
     """The block world with a map: as the grid's, seen from where the agent stands. Ours."""
     assert network.maps is not None
     eyes = MapEyes(network.maps, network.objects, network.actions)
-    sight = MapSight(eyes, condition=network.embedding, conv1=network.conv1, conv2=network.conv2)
+    sight = MapSight(
+        eyes,
+        condition=network.embedding,
+        conv1=network.conv1,
+        conv2=network.conv2,
+        ways=network.ways,
+    )
     sizes = sight.size, network.hidden, network.embedding, network.factors, network.narrow
     return eyes, sight, TwoLayers(*sizes)
 
