@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from errands.agents.layers import FactorisedLinear, FactorisedLSTM, Noise, SubtaskEmbedding
 from errands.agents.memory import Memory, each
+from errands.agents.products import Linear
 
 
 class Context(nn.Module):
@@ -66,7 +67,7 @@ class TwoLayers(FeedForward):
         self, size_in: int, size: int, condition: int, factors: int, narrow: int = 0
     ) -> None:
         super().__init__(size_in, size, condition, factors, narrow)
-        self.mix = nn.Linear(size, size)
+        self.mix = Linear(size, size)
 
     def summarise(self, x: Tensor, condition: Tensor, added: Tensor | None = None) -> Tensor:
         return F.relu(self.mix(super().summarise(x, condition, added)))
@@ -121,7 +122,7 @@ class JointCondition(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = SubtaskEmbedding(sizes, embedding, around_one=around_one)
-        self.joint = nn.Linear(embedding + sentence + 1, condition)
+        self.joint = Linear(embedding + sentence + 1, condition)
         self.relu = relu
         self.noise = noise
 
@@ -138,9 +139,9 @@ class FlatCondition(nn.Module):
     def __init__(self, sentence: int, condition: int) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Linear(sentence, condition),
+            Linear(sentence, condition),
             nn.ReLU(),
-            nn.Linear(condition, condition),
+            Linear(condition, condition),
             nn.ReLU(),
         )
 

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from errands.agents.layers import PredictedConv, centre_on_agent, scaled_pixels, window_cells
 from errands.agents.memory import Memory
+from errands.agents.products import Linear
 from errands.agents.ways import Ways
 
 TERRAIN = 3  # planes of the grid that show no object: agent, block, water
@@ -215,7 +216,7 @@ class Centred(nn.Module):
         """With `ways`, they are planned as many steps ahead, and are in the view as well."""
         super().__init__()
         self.map_size = size
-        self.conv2 = nn.Linear(channels, conv2) if conv2 else None
+        self.conv2 = Linear(channels, conv2) if conv2 else None
         self.ways = Ways(size, conv2 or channels, ways) if ways else None
         self.size = window_cells(size) * (conv2 or channels) + Ways.size * bool(ways)
 
@@ -233,7 +234,7 @@ class Pooled(nn.Module):
     def __init__(self, size: int, channels: int, conv2: int = 0, conv3: int = 0) -> None:
         super().__init__()
         self.map_size = size
-        self.conv2 = nn.Linear(channels, conv2) if conv2 else None
+        self.conv2 = Linear(channels, conv2) if conv2 else None
         self.conv3 = nn.Conv2d(conv2, conv3, 3, padding=1) if conv3 else None
         side = (size + (4 if conv2 else 2)) // 2
         self.size = side**2 * (conv3 or conv2 or channels)

@@ -17,6 +17,7 @@ from errands.agents.hint import Aim, Hint, Moment, Numbers
 from errands.agents.instructions import SHIFTS, STAY
 from errands.agents.layers import Noise, undecided
 from errands.agents.memory import Memory
+from errands.agents.products import Linear
 from errands.language.vocabulary import suggest
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ class Grounding(Hint):
         super().__init__()
         self.objects = _objects_to_name(network)
         self.noise = noise
-        self.named_object = undecided(nn.Linear(network.hidden, 1))
-        self.named_verb = undecided(nn.Linear(network.sentence, network.verbs))
+        self.named_object = undecided(Linear(network.hidden, 1))
+        self.named_verb = undecided(Linear(network.sentence, network.verbs))
 
     def goal_logits(
         self, logits: Tensor, aim: Aim, chosen: Sequence[Tensor], moment: Moment
@@ -167,7 +168,7 @@ class Tally(Hint):
         self.scale = scale
         self.objects = _objects_to_name(network) if named else 0
         self.critic_inputs = most
-        self.enough = nn.Linear(network.words * most, 3, bias=False)
+        self.enough = Linear(network.words * most, 3, bias=False)
         nn.init.zeros_(self.enough.weight)
 
     def initial_memory(self, worlds: int, device: torch.device) -> Memory:
@@ -227,7 +228,7 @@ class Briefing(Hint):
         self.objects = _objects_to_name(network) if named else 0
         self.shown = eyes.object_channels
         known = network.condition + (eyes.views + 1 if named else 0)
-        self.layer = nn.Linear(known, network.hidden)
+        self.layer = Linear(known, network.hidden)
 
     def to_context(self, moment: Moment) -> Tensor:
         known = moment.condition
@@ -257,7 +258,7 @@ class Sighting(Hint):
         objects = _objects_to_name(network)
         self.scale = scale
         self.shown = eyes.object_channels
-        self.gate = nn.Linear(eyes.views * objects, 1, bias=False)
+        self.gate = Linear(eyes.views * objects, 1, bias=False)
         nn.init.zeros_(self.gate.weight)
         self.goal = nn.Parameter(torch.zeros(eyes.views, objects))
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from errands.agents.products import Linear
+
 
 class SubtaskEmbedding(nn.Module):
     """phi(g) = ReLU(W1 g1 * W2 g2 * ...), one factor for each parameter of the subtask.
@@ -82,7 +84,7 @@ class PredictedConv(nn.Module):
     def __init__(self, channels_in: int, channels_out: int, condition: int) -> None:
         super().__init__()
         self.shape = (channels_in, channels_out)
-        self.weight = nn.Linear(condition, channels_in * channels_out)
+        self.weight = Linear(condition, channels_in * channels_out)
         self.bias = nn.Parameter(torch.zeros(channels_out))
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
@@ -113,10 +115,10 @@ class FactorisedLinear(nn.Module):
         narrow: int = 0,
     ) -> None:
         super().__init__()
-        self.into = nn.Linear(size_in, factors, bias=False)
-        self.narrow = nn.Linear(condition, narrow) if narrow else nn.Identity()
-        self.diagonal = nn.Linear(narrow or condition, factors)
-        self.out = nn.Linear(factors, size_out)
+        self.into = Linear(size_in, factors, bias=False)
+        self.narrow = Linear(condition, narrow) if narrow else nn.Identity()
+        self.diagonal = Linear(narrow or condition, factors)
+        self.out = Linear(factors, size_out)
         nn.init.ones_(self.diagonal.bias)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:

@@ -17,13 +17,14 @@ from functools import cache
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from errands.agents.eyes import Eyes, Sight
 from errands.agents.layers import PredictedConv
 from errands.agents.map_kernels import PITCH, PITCHES, WALL, follow, remember, summarise
 from errands.agents.memory import Memory
+from errands.agents.products import Linear
 from errands.agents.recogniser import MapNetwork, Recogniser
 from errands.agents.ways import Ways
 
@@ -154,7 +155,7 @@ class MapSight(Sight):
         super().__init__()
         self.split = eyes.split
         self.conv1 = PredictedConv(eyes.channels, conv1, condition)
-        self.conv2 = nn.Linear(2 * conv1, conv2) if conv2 else None
+        self.conv2 = Linear(2 * conv1, conv2) if conv2 else None
         cells = eyes.network.window
         self.size = cells * conv2 + eyes.body if conv2 else cells * conv1
         self.ways = Ways(2 * eyes.network.reach + 1, conv2, ways) if ways else None

@@ -43,6 +43,7 @@ from errands.agents.instructions import Instructions
 from errands.agents.layers import Noise, SubtaskEmbedding
 from errands.agents.mapping import MapSight, MapWindow
 from errands.agents.memory import Memory, each
+from errands.agents.products import Linear
 from errands.agents.recogniser import MapNetwork
 from errands.agents.updater import Carried, SubtaskUpdater, UpdateContext
 from errands.settings import setting
@@ -158,7 +159,7 @@ class MetaController(nn.Module):
             low=network.low,
         )
         known = 2 * network.slots + network.hidden + self.hints.critic_inputs
-        self.baseline = nn.Linear(known, 1)
+        self.baseline = Linear(known, 1)
 
     @property
     def embedding(self) -> SubtaskEmbedding:

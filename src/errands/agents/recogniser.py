@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from errands.agents.layers import scaled_pixels
 from errands.agents.map_kernels import PITCHES
+from errands.agents.products import Linear
 from errands.settings import setting
 
 AT_A_TIME = 64  # pictures: much less, or much more, takes longer
@@ -80,10 +81,10 @@ class Recogniser(nn.Module):
         self.conv2 = nn.Conv2d(first, channels, 3, stride=2)
         # Where in the picture each cell is searched for: several places each, for each pitch.
         self.where = nn.Parameter(torch.randn(PITCHES, places * cells, side * side) * 0.05)
-        self.hidden = nn.Linear(places * channels, hidden)
+        self.hidden = Linear(places * channels, hidden)
         self.cell = nn.Parameter(torch.randn(PITCHES, cells, hidden) * 0.1)
-        self.overall = nn.Linear(channels, hidden)
-        self.name = nn.Linear(hidden, 3 + objects)
+        self.overall = Linear(channels, hidden)
+        self.name = Linear(hidden, 3 + objects)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, images: Tensor, pitch: Tensor, cells: Tensor | None = None) -> Tensor:
@@ -110,7 +111,10 @@ class Recogniser(nn.Module):
         x = scaled_pixels(images, self.conv1.weight.dtype)
         x = F.relu(self.conv2(F.relu(self.conv1(x), inplace=True)), inplace=True)
         x = x.movedim(1, -1).flatten(1, 2)  # (B, 196, channels)
-        found = (where @ x).view(len(x), len(cell), -1)  # (B, cells, places * channels)
+        # As a convolution, it is twice as fast as `where @ x` where products.py says why.
+        found = F.conv1d(x, where[:, :, None]).view(
+            len(x), len(cell), -1
+        )  # (B, cells, places * channels)
         overall = self.overall(x.mean(dim=1))[:, None]
         named: Tensor = self.name(F.relu(self.hidden(found) + cell + overall))
         return named

@@ -21,6 +21,7 @@ from errands.agents.eyes import (
 from errands.agents.layers import SubtaskEmbedding, undecided
 from errands.agents.mapping import MapEyes, MapSight
 from errands.agents.memory import Memory, each
+from errands.agents.products import Linear
 from errands.agents.recogniser import MapNetwork
 from errands.language.splits import MOST_REPEATS
 from errands.settings import setting
@@ -103,9 +104,9 @@ class Skill(nn.Module):
             build = _build_for_grid if network.world == "grid" else _build_for_block
         self.eyes, self.sight, self.context = build(network)
         features = self.context.size
-        self.policy = undecided(nn.Linear(features, network.actions))
-        self.termination = nn.Linear(features, 1)
-        self.value = nn.Linear(features, 1)
+        self.policy = undecided(Linear(features, network.actions))
+        self.termination = Linear(features, 1)
+        self.value = Linear(features, 1)
         # An LSTM can count by itself.
         counts = network.counted and not self.context.recurrent
         self.counter = Counter(network.embedding) if counts else None
@@ -202,9 +203,9 @@ class Counter(nn.Module):
 
     def __init__(self, embedding: int) -> None:
         super().__init__()
-        self.wanted = nn.Linear(embedding, 1)
+        self.wanted = Linear(embedding, 1)
         self.sharpness = nn.Parameter(torch.tensor(4.0))
-        self.value_left = nn.Linear(1, 1, bias=False)
+        self.value_left = Linear(1, 1, bias=False)
 
     def forward(
         self, output: SkillOutput, phi: Tensor, begins: Tensor, memory: Memory

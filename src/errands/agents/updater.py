@@ -27,6 +27,7 @@ from errands.agents.hint import Aim
 from errands.agents.instructions import STAY, Instructions, shift_pointer, within_list
 from errands.agents.layers import Noise, undecided
 from errands.agents.memory import Memory, each
+from errands.agents.products import Linear
 
 UpdateContext = Callable[[Tensor, Tensor, Memory], tuple[Tensor, Memory]]  # of s, h and memory
 
@@ -71,11 +72,11 @@ class SubtaskUpdater(nn.Module):
     ) -> None:
         super().__init__()
         self.noise, self.gate, self.low = noise, GATES[gate], low
-        self.update = undecided(nn.Linear(summary + context, 1))
-        last = undecided(nn.Linear(hidden, 3))
-        self.shift = nn.Sequential(nn.Linear(shift_inputs, hidden), nn.ReLU(), last)
-        self.goal_hidden = nn.Linear(sentence + context, hidden)
-        self.goals = nn.ModuleList(undecided(nn.Linear(hidden, size)) for size in parameters)
+        self.update = undecided(Linear(summary + context, 1))
+        last = undecided(Linear(hidden, 3))
+        self.shift = nn.Sequential(Linear(shift_inputs, hidden), nn.ReLU(), last)
+        self.goal_hidden = Linear(sentence + context, hidden)
+        self.goals = nn.ModuleList(undecided(Linear(hidden, size)) for size in parameters)
 
     def forward(
         self,

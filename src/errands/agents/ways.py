@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from errands.agents.products import Linear
+
 NOWHERE = -1e4  # the value of what is outside of the map
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))  # row and column
 
@@ -26,7 +28,7 @@ class Ways(nn.Module):
         super().__init__()
         self.side = side
         self.steps = steps
-        self.cells = nn.Linear(channels, 2)
+        self.cells = Linear(channels, 2)
         # A step costs little at first: what is worth anything is then noticed from far away.
         self.sharpness = nn.Parameter(torch.tensor(10.0))
         with torch.no_grad():
@@ -70,14 +72,15 @@ def best_steps(worth: Tensor, cost: Tensor, steps: int) -> Tensor:
         torch.maximum(best, inside, out=value[1:-1, 1:-1])
         torch.sub(value, cost, out=onto)
     side, wide = len(inside), len(worth)
-    shifted = [
-        onto[1 + down : 1 + down + side, 1 + right : 1 + right + side] for down, right in NEIGHBOURS
-    ]
-    chosen = torch.stack((inside, *shifted)).argmax(dim=0)
-    away = torch.tensor([0, *(down * wide + right for down, right in NEIGHBOURS)]).to(chosen)
+    best.copy_(inside)
+    away = torch.zeros_like(best, dtype=torch.int64)
+    for down, right in NEIGHBOURS:
+        there = onto[1 + down : 1 + down + side, 1 + right : 1 + right + side]
+        away.masked_fill_(there > best, down * wide + right)
+        torch.maximum(best, there, out=best)
     cells = torch.arange(wide * wide, device=worth.device).view(wide, wide, 1)
     nexts = cells.expand_as(worth).clone()
-    nexts[1:-1, 1:-1] += away[chosen]
+    nexts[1:-1, 1:-1] += away
     return nexts.flatten(0, 1)
 
 
