@@ -12,7 +12,15 @@ from errands.agents.deciding import Decision
 from errands.agents.eyes import GridEyes
 from errands.agents.fast_hints import FAST_HINTS, GRID_HINTS
 from errands.agents.hint import Moment
-from errands.agents.hints import HINTS, Bookmark, Briefing, Pursuit, named_hints, without_hints
+from errands.agents.hints import (
+    HINTS,
+    Bookmark,
+    Briefing,
+    Leftover,
+    Pursuit,
+    named_hints,
+    without_hints,
+)
 from errands.agents.instructions import STAY, bags_of_words
 from errands.agents.memory import each
 from errands.agents.meta import MetaController, MetaInput, MetaNetwork, MetaState
@@ -167,6 +175,24 @@ def test_promptness_leaves_the_gate_no_choice_where_a_subtask_has_terminated() -
         assert output.decision.c[[0, 2]].all()
 
 
+@pytest.mark.parametrize(("thing", "is_left"), [(4, True), (5, True), (6, False)])
+def test_the_leftover_tells_the_shift_whether_anything_named_is_left(
+    thing: int, is_left: bool
+) -> None:
+    """Words that name no object have a number for each case; objects have none."""
+    leftover = Leftover(SMALL, eyes=EYES, scale=10.0)
+    names = SMALL.words - SMALL.objects
+    moment = moment_of(thing, last=thing)
+    word = int(moment.words[0, :names].argmax())
+    with torch.no_grad():
+        leftover.enough.weight[STAY, word] = 0.3
+        leftover.enough.weight[STAY + 1, names + word] = 0.2
+    added = leftover.shift_logits(torch.zeros(1, 3), moment, ())
+    expected = [[0.0, 3.0, 0.0]] if is_left else [[0.0, 0.0, 2.0]]
+    torch.testing.assert_close(added, torch.tensor(expected))
+    assert leftover.enough.in_features == 2 * names
+
+
 def finishing(meta: MetaController, times: int, *, of: int, thing: int) -> list[Tensor]:
     """Chances of the shifts while a subtask about `of` is finished again and again."""
     step, state = about(meta.network, thing, last=of)
@@ -233,7 +259,7 @@ CASES = [(network, name) for network in (SMALL, MAP, BLOCK) for name in network.
 
 @pytest.mark.parametrize(("network", "name"), CASES)
 def test_each_hint_makes_a_difference_and_can_be_left_out(network: MetaNetwork, name: str) -> None:
-    if "bookmark" in network.hints and name in ("reminder", "tally"):
+    if "bookmark" in network.hints and name in ("reminder", "tally", "leftover"):
         network = without(network, "bookmark")  # which may hold the pointer here
     full, less = (randomised(n) for n in (network, without(network, name)))
     assert set(full.hints) - set(less.hints) == {name}
@@ -242,6 +268,8 @@ def test_each_hint_makes_a_difference_and_can_be_left_out(network: MetaNetwork, 
         if key in kept and kept[key].shape == value.shape:
             kept[key].copy_(value)
     step = given(network, finished=(0, 2))
+    if name == "leftover":  # what is said has words that name no object
+        step = step._replace(bags=torch.ones_like(step.bags))
     if name == "pursuit":  # nothing is in sight, and nothing has ended
         nothing = torch.zeros_like(step.seen), torch.zeros_like(step.finished)
         step = step._replace(seen=nothing[0], finished=nothing[1])
@@ -287,7 +315,7 @@ def test_wrong_hints_are_refused_in_one_line(hints: Any, reason: str) -> None:
 def test_hints_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="'glance' needs eyes that tell kinds of object apart"):
         MetaController(replace(BLOCK, hints=named_hints(["glance"])))
-    for name in ("grounding", "tally", "head-start", "briefing", "sighting", "pursuit"):
+    for name in ("grounding", "tally", "head-start", "leftover", "briefing", "sighting", "pursuit"):
         with pytest.raises(ValueError, match="a flat agent has no subtasks"):
             MetaController(replace(flat(SMALL), hints=named_hints([name])))
 

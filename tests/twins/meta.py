@@ -122,6 +122,9 @@ def randomised(network: MetaNetwork) -> MetaController:
         if "tally" in meta.hints:
             tally: Any = meta.hints["tally"]
             tally.enough.weight.normal_(std=0.1)
+        if "leftover" in meta.hints:
+            leftover: Any = meta.hints["leftover"]
+            leftover.enough.weight.normal_(std=0.1)
         if "sighting" in meta.hints:
             sighting: Any = meta.hints["sighting"]
             sighting.gate.weight.normal_(std=0.1)

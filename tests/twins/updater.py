@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from errands.agents.eyes import Centred
-from errands.agents.hints import Briefing, Grounding, HeadStart, Sighting, Tally
+from errands.agents.hints import Briefing, Grounding, HeadStart, Leftover, Sighting, Tally
 from errands.agents.instructions import SHIFTS
 from errands.agents.layers import FactorisedLinear, PredictedConv
 from errands.agents.meta import MetaController
@@ -271,6 +271,14 @@ class SlowMeta:
             pairs = [self.said(self.p, word) * k for word in words for k in self.counts()]
             added = linear(tally.enough, pairs)
             logits = [x + tally.scale * y for x, y in zip(logits, added, strict=True)]
+        if isinstance(leftover := self.hints.get("leftover"), Leftover):
+            names = self.network.words - self.network.objects
+            kinds = self.objects_in_sight[0]
+            left = sum(self.said(self.p, names + k) * kind for k, kind in enumerate(kinds))
+            others = [self.said(self.p, word) for word in range(names)]
+            read = [*(word * left for word in others), *(word * (1 - left) for word in others)]
+            added = linear(leftover.enough, read)
+            logits = [x + leftover.scale * y for x, y in zip(logits, added, strict=True)]
         if "bookmark" in self.hints and not b * self.about_named():
             return [-math.inf, 0.0, -math.inf]
         return logits

@@ -194,6 +194,35 @@ class Tally(Hint):
         return (tally[:, None] - counts).clamp(0.0, 1.0)
 
 
+class Leftover(Hint):
+    """Lets the shift read directly whether anything that the instruction names is left in sight.
+
+    "All" is done when nothing is left. The context is told, too, but through layers that know each
+    object by itself: which instructions that were never trained are left too early, or too late,
+    then depends on the seed. This is a table for the words that name no object, so what it learns
+    holds for every object. The parameters are few but decisive: `scale` gives them a larger
+    effective learning rate.
+    """
+
+    for_flat = False
+    reads_kinds = True
+    numbers: ClassVar[dict[str, Any]] = {"scale": 10.0}
+
+    def __init__(self, network: "MetaNetwork", *, eyes: "Eyes", scale: float, **_: Any) -> None:
+        super().__init__()
+        self.scale = scale
+        self.objects = _objects_to_name(network)
+        self.shown = eyes.object_channels
+        self.enough = nn.Linear(2 * (network.words - self.objects), 3, bias=False)
+        nn.init.zeros_(self.enough.weight)
+
+    def shift_logits(self, logits: Tensor, moment: Moment, memory: Memory) -> Tensor:
+        others, named = moment.words.tensor_split([-self.objects], dim=1)
+        left = (named * moment.kinds[:, 0, self.shown]).sum(dim=1, keepdim=True)
+        added: Tensor = self.scale * self.enough(torch.cat((others * left, others * (1 - left)), 1))
+        return logits + added
+
+
 class Glance(Hint):
     """Lets the context read which kinds of thing are in sight at all, and which are close.
 
@@ -321,6 +350,7 @@ HINTS: dict[str, type[Hint]] = {
     "grounding": Grounding,
     "reminder": Reminder,
     "tally": Tally,
+    "leftover": Leftover,
     "glance": Glance,
     "briefing": Briefing,
     "sighting": Sighting,
