@@ -271,9 +271,7 @@ META_OVERRIDES = (
     Override(
         {"preset": OURS, "kind": "block", "agent": FAVOURITE}, {"stages.*.update_penalty": 1e-2}
     ),
-    Override(
-        {"preset": OURS, "kind": "block", "flat": False}, {"stages.*.frames": 600_000}
-    ),
+    Override({"preset": OURS, "kind": "block", "flat": False}, {"stages.*.frames": 600_000}),
     # A list of 4 takes 57 steps, twice the grid's, and pays at its end. Batches contain whole
     # lists: otherwise the cost of leaving an instruction early falls into a later batch.
     Override(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from errands.agents.ways import NEIGHBOURS, Ways, best_steps, bordered, follow
+from errands.agents.ways import AT_A_TIME, NEIGHBOURS, Ways, bordered, follow
 
 SIDE = 6
 FAR = SIDE * SIDE  # no way is longer
@@ -47,9 +47,20 @@ def test_values_are_those_of_a_shortest_path_search(seed: int, walls: float) -> 
     maps = batch(worth, cost)
     cells = (np.arange(SIDE)[:, None] + 1) * (SIDE + 2) + np.arange(SIDE) + 1
     starts = torch.from_numpy(cells.reshape(-1, 1))
-    found = follow(*maps, best_steps(*maps, FAR), starts, FAR)
+    found = follow(*maps, starts, FAR)
     expected = values(worth, cost) - cost
     np.testing.assert_allclose(found.view(SIDE, SIDE).numpy(), expected, atol=1e-9)
+
+
+def test_samples_do_not_depend_on_each_other() -> None:
+    """They are planned for several at a time, and the last few are fewer."""
+    count = 2 * AT_A_TIME + 3
+    ways = Ways(SIDE, 2, FAR)
+    x, agents = 9 * torch.randn(count, SIDE * SIDE, 2), torch.arange(count) % (SIDE * SIDE)
+    together = ways(x, agents)
+    for k in (0, AT_A_TIME - 1, AT_A_TIME, count - 1):
+        alone = ways(x[k : k + 1], agents[k : k + 1])
+        torch.testing.assert_close(together[k : k + 1], alone)
 
 
 def test_it_sees_no_further_than_it_plans() -> None:
@@ -57,7 +68,7 @@ def test_it_sees_no_further_than_it_plans() -> None:
     worth[0, SIDE - 1] = 0.0
     maps = batch(worth, cost)
     start = torch.tensor([[SIDE + 3]])  # the corner at the left
-    near, far = (follow(*maps, best_steps(*maps, k), start, k).item() for k in (SIDE - 2, SIDE - 1))
+    near, far = (follow(*maps, start, k).item() for k in (SIDE - 2, SIDE - 1))
     assert near == -51.0  # it stays
     assert far == -float(SIDE)  # all cells of the row are paid for
 

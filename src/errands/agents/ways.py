@@ -7,11 +7,20 @@ arrangement of walls: the value of a cell is its worth, or what is left of the b
 value when the step is paid. Shapes: N samples, P = S x S cells, C channels.
 """
 
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from errands.agents.products import Linear
+from errands.kernel import kernel
+
+Numbers = NDArray[Any]  # float32, or float64 in tests
+Integers = NDArray[np.int64]
+AT_A_TIME = 16  # samples: what a vector register of a recent processor holds
 
 NOWHERE = -1e4  # the value of what is outside of the map
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))  # row and column
@@ -44,8 +53,7 @@ class Ways(nn.Module):
         here = (torch.div(agent, side, rounding_mode="floor") + 1) * wide + agent % side + 1
         ways = [here, *(here + down * wide + right for down, right in NEIGHBOURS)]
         starts = torch.stack(ways)  # (5, N)
-        nexts = best_steps(worth, cost, self.steps)
-        onto = follow(worth, cost, nexts, starts[1:], self.steps)
+        onto = follow(worth, cost, starts[1:], self.steps)
         choices = torch.cat((worth.flatten(0, 1).gather(0, starts[:1]), onto)).t()
         best = choices.amax(dim=1, keepdim=True)
         return torch.cat((torch.softmax(self.sharpness * (choices - best), dim=1), best), dim=1)
@@ -55,46 +63,73 @@ def bordered(x: Tensor, value: float) -> Tensor:
     return F.pad(x, (0, 0, 1, 1, 1, 1), value=value)
 
 
-@torch.no_grad()
-def best_steps(worth: Tensor, cost: Tensor, steps: int) -> Tensor:
-    """Which cell to step on from each cell, itself where it is best to stay: (cells, N).
-
-    `worth` and `cost` are (S + 2, S + 2, N), border included. Samples come last: a shift of the map
-    is then a shift of whole rows of memory.
-    """
-    inside = worth[1:-1, 1:-1]
-    value, onto = worth.clone(), worth - cost
-    best = torch.empty_like(inside)
-    for _ in range(steps - 1):
-        torch.maximum(onto[:-2, 1:-1], onto[2:, 1:-1], out=best)
-        torch.maximum(best, onto[1:-1, :-2], out=best)
-        torch.maximum(best, onto[1:-1, 2:], out=best)
-        torch.maximum(best, inside, out=value[1:-1, 1:-1])
-        torch.sub(value, cost, out=onto)
-    side, wide = len(inside), len(worth)
-    best.copy_(inside)
-    away = torch.zeros_like(best, dtype=torch.int64)
-    for down, right in NEIGHBOURS:
-        there = onto[1 + down : 1 + down + side, 1 + right : 1 + right + side]
-        away.masked_fill_(there > best, down * wide + right)
-        torch.maximum(best, there, out=best)
-    cells = torch.arange(wide * wide, device=worth.device).view(wide, wide, 1)
-    nexts = cells.expand_as(worth).clone()
-    nexts[1:-1, 1:-1] += away
-    return nexts.flatten(0, 1)
-
-
-def follow(worth: Tensor, cost: Tensor, nexts: Tensor, starts: Tensor, steps: int) -> Tensor:
+def follow(worth: Tensor, cost: Tensor, starts: Tensor, steps: int) -> Tensor:
     """What stepping onto `starts` (K, N) is worth, added up along the best way from there.
 
-    It is the value that `best_steps` found. Gradients only need the cells of this way.
+    `worth` and `cost` are (S + 2, S + 2, N), border included. The way is found without gradients,
+    by compiled code in the memory of the CPU: they only need the cells of it.
     """
-    worth, cost = worth.flatten(0, 1), cost.flatten(0, 1)  # (cells, N)
-    at, last, passed, moved = starts, starts, [starts], [torch.ones_like(starts, dtype=torch.bool)]
-    for _ in range(steps):
-        at = nexts.gather(0, last)
-        passed.append(at)
-        moved.append(at != last)
-        last = at
-    paid = cost.gather(0, torch.cat(passed)).view(len(passed), *starts.shape)
-    return worth.gather(0, at) - (paid * torch.stack(moved)).sum(dim=0)
+    worths, costs = (item.detach().cpu().contiguous().numpy() for item in (worth, cost))
+    ways = torch.empty((steps + 1, *starts.shape), dtype=torch.int64)
+    find_ways(worths, costs, starts.cpu().numpy(), ways.numpy())
+    ways = ways.to(starts.device)
+    paid = cost.flatten(0, 1).gather(0, ways.flatten(0, 1)).view(ways.shape)
+    moved = torch.cat((torch.ones_like(starts[None], dtype=torch.bool), ways[1:] != ways[:-1]))
+    return worth.flatten(0, 1).gather(0, ways[-1]) - (paid * moved).sum(dim=0)
+
+
+@kernel()
+def find_ways(worth: Numbers, cost: Numbers, starts: Integers, ways: Integers) -> None:
+    """Value iteration, and then which cells the best ways (steps + 1, K, N) from `starts` go over.
+
+    A way stays on a cell where that is best. Samples come last, and are taken a few at a time:
+    each step of the inner loops is one operation for all of these.
+    """
+    wide, samples = worth.shape[0], worth.shape[2]
+    steps, block = len(ways) - 1, AT_A_TIME
+    # Rows of cells, each with a block of samples: one long inner loop for each row.
+    shape = (wide, wide * block)
+    stay, paid = np.zeros(shape, worth.dtype), np.zeros(shape, worth.dtype)
+    onto, later = np.empty_like(stay), np.empty_like(stay)
+    for first in range(0, samples, block):
+        count = min(block, samples - first)
+        for row in range(wide):
+            for column in range(wide):
+                for k in range(count):
+                    stay[row, column * block + k] = worth[row, column, first + k]
+                    paid[row, column * block + k] = cost[row, column, first + k]
+        onto[:] = stay - paid
+        later[:] = onto
+        for _ in range(steps - 1):
+            for row in range(1, wide - 1):
+                up, down = onto[row - 1, block:-block], onto[row + 1, block:-block]
+                left, right = onto[row, : -2 * block], onto[row, 2 * block :]
+                remaining, price = stay[row, block:-block], paid[row, block:-block]
+                value = later[row, block:-block]
+                for k in range(len(value)):
+                    best = max(max(up[k], down[k]), max(left[k], right[k]))
+                    value[k] = max(best, remaining[k]) - price[k]
+            onto, later = later, onto
+        for start in range(starts.shape[0]):
+            for k in range(count):
+                cell = starts[start, first + k]
+                there = False  # a way that stays somewhere stays for good
+                for step in range(steps + 1):
+                    ways[step, start, first + k] = cell
+                    if there:
+                        continue
+                    row, place = cell // wide, cell % wide * block + k
+                    if not (0 < row < wide - 1 and block <= place < (wide - 1) * block):
+                        there = True
+                        continue
+                    best, to = stay[row, place], cell
+                    if onto[row - 1, place] > best:
+                        best, to = onto[row - 1, place], cell - wide
+                    if onto[row + 1, place] > best:
+                        best, to = onto[row + 1, place], cell + wide
+                    if onto[row, place - block] > best:
+                        best, to = onto[row, place - block], cell - 1
+                    if onto[row, place + block] > best:
+                        best, to = onto[row, place + block], cell + 1
+                    there = to == cell
+                    cell = to
