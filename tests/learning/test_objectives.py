@@ -212,7 +212,7 @@ def reconsidered(meta: MetaController, frames: MetaFrames, *, soft: bool) -> Met
 @pytest.mark.parametrize("soft", [True, False])
 def test_terms_of_the_objective_on_the_batch_that_was_just_met(soft: bool) -> None:
     """Nothing has changed yet, so the policy's ratio is one everywhere."""
-    training = tiny_meta(steps=20)
+    training = tiny_meta(steps=40)
     trainer = MetaTrainer(training)
     meta = trainer.meta.eval()
     frames, _ = trainer.rollout.collect(trainer.hierarchy, trainer.sampling, soft=soft)

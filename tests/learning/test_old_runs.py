@@ -28,9 +28,11 @@ OLD = Path(__file__).parent / "format2"
 
 
 def test_a_run_of_format_2_ends_as_it_would_have_ended() -> None:
+    """Its skill is kept beside it: the shipped one is replaced from time to time."""
     config = lift_training(json.loads((OLD / "config.json").read_text()))
+    config["skill"] = str(OLD / "skill")
     network = network_from(MetaNetwork, config["network"])
-    trainer = MetaTrainer(replace(tiny_meta(), network=network))
+    trainer = MetaTrainer(replace(tiny_meta(skill=config["skill"]), network=network))
     assert json.loads(json.dumps(asdict(trainer.training))) == config
     assert trainer.resume(OLD) == []
     assert trainer.iteration == 5
