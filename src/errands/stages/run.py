@@ -92,9 +92,7 @@ def iterate(trainer: Trainer[Any, Any]) -> IterationReport:
     trainer.iteration += 1
     figures |= trainer.move_on(figures)
     validation = trainer.validate(phase) if trainer.is_time_to_validate() else None
-    success = validation["success"] if validation else -1.0
-    is_best = validation is not None and success >= trainer.best
-    trainer.best = max(success, trainer.best)
+    is_best = validation is not None and trainer.choice.takes(validation)
     trainer.seconds += time.perf_counter() - start
     return IterationReport(
         phase.name,

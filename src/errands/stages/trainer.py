@@ -24,6 +24,7 @@ from errands.learning.losses import AnalogyLoss
 from errands.learning.objectives import Terms
 from errands.learning.old_runs import lift_checkpoint
 from errands.seeds import training_seed
+from errands.stages.choice import Choice
 
 F = TypeVar("F")  # the frames of a batch; `worlds(index)` gives those of some of its worlds
 S = TypeVar("S", bound=Stage)
@@ -39,7 +40,7 @@ class IterationReport:
     losses: Mapping[str, float]
     learning_rate: float
     validation: Mapping[str, float] | None = None  # only when there was one
-    is_best: bool = False  # no earlier validation had more success
+    is_best: bool = False  # the weights that were validated replace those that were kept
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Trainer(Generic[F, S]):
         self.shuffling = np.random.default_rng(rank_seed)
         self.iteration = 0
         self.seconds = 0.0
-        self.best = -1.0  # success on the validation split
+        self.choice = Choice()
 
     @property
     def frames(self) -> int:
@@ -141,7 +142,7 @@ class Trainer(Generic[F, S]):
         raise NotImplementedError
 
     def validate(self, phase: Phase[S]) -> dict[str, float]:
-        """`success` on the validation split, by which the best weights are chosen, and more."""
+        """`success` on the validation split, by which weights are chosen (choice.py), and more."""
         raise NotImplementedError
 
     # What they share.
@@ -209,7 +210,7 @@ class Trainer(Generic[F, S]):
         facts = {
             "iteration": self.iteration,
             "seconds": self.seconds,
-            "best": self.best,
+            **self.choice.facts(),
             "shuffling": checkpoint.generator_facts(self.shuffling),
             "curriculum": self.curriculum.facts(),
             **self.own_facts(),
@@ -233,7 +234,7 @@ class Trainer(Generic[F, S]):
         torch.set_rng_state(parts["random"]["noise"])
         self.curriculum.restore(facts["curriculum"])
         self.iteration, self.seconds = facts["iteration"], facts["seconds"]
-        self.best = facts["best"]
+        self.choice.restore(facts)
         self.restore_own(parts, facts)
         if distributed.rank() == 0:  # the process that wrote it; the others keep their worlds
             self.rollout.restore(parts.get("rollout", {}))
