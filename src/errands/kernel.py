@@ -8,6 +8,7 @@ compiler options: parallel kernels have a separate folder, so that the same func
 for one core and for all.
 """
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable
@@ -57,6 +58,23 @@ def kernel(*, parallel: bool = False) -> Callable[[Function], Function]:
             settings.CACHE_DIR = previous
 
     return compile_lazily
+
+
+def batched(few: int) -> Callable[[Function], Function]:
+    """Compile a loop over the samples of its first argument for one core and for all.
+
+    Up to `few` samples use one core: waking the others takes longer.
+    """
+
+    def compile_both(function: Function) -> Function:
+        on_one, on_all = kernel()(function), kernel(parallel=True)(function)
+
+        def run(samples: Any, *others: Any) -> Any:
+            return (on_one if len(samples) <= few else on_all)(samples, *others)
+
+        return cast(Function, functools.update_wrapper(run, function))
+
+    return compile_both
 
 
 def specialised(function: Function, *, parallel: bool = False, **parts: Any) -> Function:

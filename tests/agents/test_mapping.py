@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from errands.agents.map_kernels import EMPTY, WALL
+from errands.agents.map_kernels import EMPTY, FEW, WALL
 from errands.agents.mapping import MapEyes, MapSight, MapWindow
 from errands.agents.recogniser import MapNetwork, Recogniser
 from errands.worlds.block import AHEAD_COLUMN, AHEAD_ROW
@@ -239,6 +239,28 @@ def test_maps_are_kept_as_the_slow_twin_keeps_them(sure, tried):
         worlds.step(action, renew=True)
         acted = torch.from_numpy(action)
     assert walked > 20
+
+
+def test_a_large_batch_is_what_small_ones_are():
+    """All cores share a large one."""
+    eyes = MapEyes(NETWORK, KINDS, ACTIONS)
+    eyes.recogniser = Guesses(0.96)
+    random, count = torch.Generator().manual_seed(0), 2 * FEW
+    memory = eyes.initial_memory(count)
+    parts = torch.arange(count).split(FEW)
+    small = [eyes.initial_memory(FEW) for _ in parts]
+    begins = torch.ones(count, dtype=torch.bool)
+    for _ in range(8):
+        images = torch.randint(0, 9, (count, 64, 64, 3), dtype=torch.uint8, generator=random)
+        actions = torch.randint(0, ACTIONS, (count,), generator=random)
+        seen, memory = eyes.look(images, actions, begins, memory)
+        for k, part in enumerate(parts):
+            each, small[k] = eyes.look(images[part], actions[part], begins[part], small[k])
+            assert torch.equal(seen[part], each)
+            assert torch.equal(eyes.kinds(seen)[part], eyes.kinds(each))
+            for one, all_of_them in zip(small[k], memory, strict=True):
+                assert torch.equal(one, all_of_them[part])
+        begins = torch.rand(count, generator=random) < 0.1
 
 
 def test_what_is_in_sight_is_summarised_as_the_slow_twin_does():

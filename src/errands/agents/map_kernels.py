@@ -7,9 +7,10 @@ This file imports no other kernel: the cache of compiled code relies on it.
 """
 
 import numpy as np
+from numba import prange
 from numpy.typing import NDArray
 
-from errands.kernel import kernel
+from errands.kernel import batched, kernel
 
 EMPTY, WALL = range(2)  # kinds; objects follow
 LEFT, RIGHT, UP, DOWN, FORWARD, BACKWARD = range(6)  # actions of the block world
@@ -17,13 +18,15 @@ LEVEL, PITCHES = 1, 3
 ROW_AHEAD, COLUMN_AHEAD = (-1, 0, 1, 0), (0, 1, 0, -1)  # of each heading
 ROW, COLUMN, HEADING, PITCH = range(4)  # a pose
 
+FEW = 16  # samples that one core is enough for
+
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 Numbers32 = NDArray[np.float32]
 Truths = NDArray[np.bool_]
 
 
-@kernel()
+@batched(FEW)
 def follow(
     actions: Integers,
     begins: Truths,
@@ -38,7 +41,7 @@ def follow(
 
     A step has failed if there is a wall on the map, or if the picture has not changed.
     """
-    for i in range(len(actions)):
+    for i in prange(len(actions)):
         moved[i] = False
         pose = poses[i]
         if begins[i]:
@@ -77,7 +80,7 @@ def _differ(one: Bytes, other: Bytes) -> bool:
     return False
 
 
-@kernel()
+@batched(FEW)
 def remember(
     logits: Numbers32,
     named: Integers,
@@ -102,8 +105,8 @@ def remember(
     """
     window = (2 * reach + 1) ** 2 * (cells.shape[2] + 1)  # bytes
     body = 2 * window
-    known = np.empty(side * side, np.float32)
-    for i in range(len(logits)):
+    for i in prange(len(logits)):
+        known = np.empty(side * side, np.float32)
         _show(cells[i], poses[i], side, reach, largest, known, seen[i, window:body])
         for k in range(side * side):
             cells[i, k, -1] *= np.float32(fade)
@@ -206,13 +209,12 @@ def _show(
             shown[kinds + 1] = np.uint8(np.rint((np.float32(1.0) - known[place]) * scale))
 
 
-@kernel()
+@batched(FEW)
 def summarise(features: Bytes, close: Truths, channels: int, kinds: Numbers32) -> None:
     """Of each channel of a window (N, at least W C), the largest number (N, 3, C): anywhere, close
     by, and weighed by how fresh it is, which is the last channel but one."""
-    most = np.empty((3, channels), np.int32)
-    for i in range(len(features)):
-        most[:] = 0
+    for i in prange(len(features)):
+        most = np.zeros((3, channels), np.int32)
         for k in range(len(close)):
             cell = features[i, k * channels : (k + 1) * channels]
             fresh = np.int32(cell[channels - 2])

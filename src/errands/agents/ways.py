@@ -11,16 +11,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from numba import prange
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from errands.agents.products import Linear
-from errands.kernel import kernel
+from errands.kernel import batched
 
 Numbers = NDArray[Any]  # float32, or float64 in tests
 Integers = NDArray[np.int64]
 AT_A_TIME = 16  # samples: what a vector register of a recent processor holds
+FEW = 2 * AT_A_TIME  # samples that one core is enough for
 
 NOWHERE = -1e4  # the value of what is outside of the map
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))  # row and column
@@ -71,16 +73,17 @@ def follow(worth: Tensor, cost: Tensor, starts: Tensor, steps: int) -> Tensor:
     """
     worths, costs = (item.detach().cpu().contiguous().numpy() for item in (worth, cost))
     ways = torch.empty((steps + 1, *starts.shape), dtype=torch.int64)
-    find_ways(worths, costs, starts.cpu().numpy(), ways.numpy())
+    find_ways(starts.t().cpu().numpy(), worths, costs, ways.numpy())
     ways = ways.to(starts.device)
     paid = cost.flatten(0, 1).gather(0, ways.flatten(0, 1)).view(ways.shape)
     moved = torch.cat((torch.ones_like(starts[None], dtype=torch.bool), ways[1:] != ways[:-1]))
     return worth.flatten(0, 1).gather(0, ways[-1]) - (paid * moved).sum(dim=0)
 
 
-@kernel()
-def find_ways(worth: Numbers, cost: Numbers, starts: Integers, ways: Integers) -> None:
-    """Value iteration, and then which cells the best ways (steps + 1, K, N) from `starts` go over.
+@batched(FEW)
+def find_ways(starts: Integers, worth: Numbers, cost: Numbers, ways: Integers) -> None:
+    """Value iteration, and then which cells the best ways (steps + 1, K, N) from `starts` (N, K)
+    go over.
 
     A way stays on a cell where that is best. Samples come last, and are taken a few at a time:
     each step of the inner loops is one operation for all of these.
@@ -89,17 +92,17 @@ def find_ways(worth: Numbers, cost: Numbers, starts: Integers, ways: Integers) -
     steps, block = len(ways) - 1, AT_A_TIME
     # Rows of cells, each with a block of samples: one long inner loop for each row.
     shape = (wide, wide * block)
-    stay, paid = np.zeros(shape, worth.dtype), np.zeros(shape, worth.dtype)
-    onto, later = np.empty_like(stay), np.empty_like(stay)
-    for first in range(0, samples, block):
+    for part in prange((samples + block - 1) // block):
+        stay, paid = np.zeros(shape, worth.dtype), np.zeros(shape, worth.dtype)
+        first = part * block
         count = min(block, samples - first)
         for row in range(wide):
             for column in range(wide):
                 for k in range(count):
                     stay[row, column * block + k] = worth[row, column, first + k]
                     paid[row, column * block + k] = cost[row, column, first + k]
-        onto[:] = stay - paid
-        later[:] = onto
+        onto = stay - paid
+        later = onto.copy()
         for _ in range(steps - 1):
             for row in range(1, wide - 1):
                 up, down = onto[row - 1, block:-block], onto[row + 1, block:-block]
@@ -110,9 +113,9 @@ def find_ways(worth: Numbers, cost: Numbers, starts: Integers, ways: Integers) -
                     best = max(max(up[k], down[k]), max(left[k], right[k]))
                     value[k] = max(best, remaining[k]) - price[k]
             onto, later = later, onto
-        for start in range(starts.shape[0]):
+        for start in range(starts.shape[1]):
             for k in range(count):
-                cell = starts[start, first + k]
+                cell = starts[first + k, start]
                 there = False  # a way that stays somewhere stays for good
                 for step in range(steps + 1):
                     ways[step, start, first + k] = cell
