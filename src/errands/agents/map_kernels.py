@@ -106,12 +106,15 @@ def remember(
     window = (2 * reach + 1) ** 2 * (cells.shape[2] + 1)  # bytes
     body = 2 * window
     for i in prange(len(logits)):
-        known = np.empty(side * side, np.float32)
-        _show(cells[i], poses[i], side, reach, largest, known, seen[i, window:body])
+        known = np.zeros(side * side, np.float32)
+        for k in range(side * side):
+            for kind in range(cells.shape[2] - 1):
+                known[k] += cells[i, k, kind]
+        _show(cells[i], known, poses[i], side, reach, largest, seen[i, window:body])
         for k in range(side * side):
             cells[i, k, -1] *= np.float32(fade)
-        _enter(logits[i], named, poses[i], aside, side, sure, tried, cells[i])
-        _show(cells[i], poses[i], side, reach, largest, known, seen[i, :window])
+        _enter(logits[i], named, poses[i], aside, side, sure, tried, cells[i], known)
+        _show(cells[i], known, poses[i], side, reach, largest, seen[i, :window])
         seen[i, body:] = 0
         seen[i, body + poses[i, PITCH]] = 255
         if not begins[i]:
@@ -130,6 +133,7 @@ def _enter(
     sure: float,
     tried: bool,
     cells: Numbers32,
+    known: Numbers32,
 ) -> None:
     """What was recognised for sure replaces what was known, as far as it is not hidden.
 
@@ -158,37 +162,36 @@ def _enter(
             shown += chances[kind]
         cell = cells[r * side + c]
         if surest < np.float32(sure):
-            if tried and cell[:kinds].sum() < np.float32(0.5):
+            if tried and known[r * side + c] < np.float32(0.5):
                 cell[kinds] = np.float32(1.0)
             continue
+        known[r * side + c] = np.float32(0.0)
         for kind in range(kinds):
             cell[kind] = chances[kind] + (np.float32(1.0) - shown) * cell[kind]
+            known[r * side + c] += cell[kind]
         cell[kinds] = max(shown, cell[kinds])
 
 
 @kernel()
 def _show(
     cells: Numbers32,
+    known: Numbers32,
     pose: Integers,
     side: int,
     reach: int,
     largest: int,
-    known: Numbers32,
     window: Bytes,
 ) -> None:
     """The map around an agent, turned its way, as bytes (W (C + 1)): unknown is the last channel.
 
     Unknown is what was not seen, if a map that fits what is open so far may extend to there.
+    `known` is how probable it is of each cell that it is any kind that the map names.
     """
     kinds, channels = cells.shape[1] - 1, cells.shape[1] + 1
     row, column, heading = pose[ROW], pose[COLUMN], pose[HEADING]
     top, bottom, left, right = row, row, column, column
     for k in range(side * side):
-        total = np.float32(0.0)
-        for kind in range(kinds):
-            total += cells[k, kind]
-        known[k] = total
-        if total - cells[k, WALL] > 0.5:
+        if known[k] - cells[k, WALL] > 0.5:
             top, bottom = min(top, k // side), max(bottom, k // side)
             left, right = min(left, k % side), max(right, k % side)
     to_row, to_column = ROW_AHEAD[heading], COLUMN_AHEAD[heading]
@@ -203,8 +206,9 @@ def _show(
         if not (0 <= r < side and 0 <= c < side):
             continue
         place = r * side + c
-        for channel in range(kinds + 1):
-            shown[channel] = np.uint8(np.rint(cells[place, channel] * scale))
+        if known[place] > 0 or cells[place, kinds] > 0:  # else all are 0
+            for channel in range(kinds + 1):
+                shown[channel] = np.uint8(np.rint(cells[place, channel] * scale))
         if bottom - largest < r < top + largest and right - largest < c < left + largest:
             shown[kinds + 1] = np.uint8(np.rint((np.float32(1.0) - known[place]) * scale))
 
