@@ -193,6 +193,22 @@ def test_the_leftover_tells_the_shift_whether_anything_named_is_left(
     assert leftover.enough.in_features == 2 * names
 
 
+def test_with_focus_the_shift_does_not_read_what_is_in_sight() -> None:
+    """Other pictures, the same instruction and tally: the same chances of the shifts."""
+    network = without(MAP, "bookmark")
+    step = given(network, finished=(0, 2))
+    other = step._replace(seen=torch.randint_like(step.seen, 0, 255))
+    for name, is_same in (("focus", True), ("", False)):
+        meta = randomised(network if name else without(network, "focus"))
+        state = meta.initial_state(*step.mask.shape)
+        begun = step._replace(begins=torch.zeros_like(step.begins))
+        shifts = [
+            meta.step(now._replace(begins=begun.begins), state, soft=False)[0].shift
+            for now in (step, other)
+        ]
+        assert torch.equal(*shifts) == is_same
+
+
 def finishing(meta: MetaController, times: int, *, of: int, thing: int) -> list[Tensor]:
     """Chances of the shifts while a subtask about `of` is finished again and again."""
     step, state = about(meta.network, thing, last=of)
@@ -259,7 +275,7 @@ CASES = [(network, name) for network in (SMALL, MAP, BLOCK) for name in network.
 
 @pytest.mark.parametrize(("network", "name"), CASES)
 def test_each_hint_makes_a_difference_and_can_be_left_out(network: MetaNetwork, name: str) -> None:
-    if "bookmark" in network.hints and name in ("reminder", "tally", "leftover"):
+    if "bookmark" in network.hints and name in ("reminder", "focus", "tally", "leftover"):
         network = without(network, "bookmark")  # which may hold the pointer here
     full, less = (randomised(n) for n in (network, without(network, name)))
     assert set(full.hints) - set(less.hints) == {name}

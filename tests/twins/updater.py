@@ -260,7 +260,8 @@ class SlowMeta:
 
     def shift_logits(self, h_tilde: Vector, r: Vector, b: float) -> Vector:
         shift = self.meta.updater.shift
-        read = [*h_tilde, *r] if "reminder" in self.hints else h_tilde
+        seen = [0.0] * len(h_tilde) if "focus" in self.hints else h_tilde
+        read = [*seen, *r] if "reminder" in self.hints else seen
         logits = linear(shift[2], relu(linear(shift[0], read)))
         if isinstance(start := self.hints.get("head-start"), HeadStart):
             runs, ended = start.shift.tolist()

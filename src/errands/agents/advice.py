@@ -70,6 +70,8 @@ class Advice:
 
     def for_shift(self, h_tilde: Tensor) -> Tensor:
         """The context, and what hints let the shift read beside it."""
+        if any(hint.blinds_shift for hint, _ in self._hints):
+            h_tilde = torch.zeros_like(h_tilde)
         extra = [hint.for_shift(self.moment) for hint, _ in self._hints if hint.shift_inputs]
         return torch.cat((h_tilde, *extra), dim=1) if extra else h_tilde
 

@@ -24,6 +24,7 @@ BLOCK_HINTS = (
     "bookmark",
     "grounding",
     "reminder",
+    "focus",
     "tally",
     "glance",
     "briefing",

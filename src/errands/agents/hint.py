@@ -38,6 +38,7 @@ class Hint(nn.Module):
     numbers: ClassVar[dict[str, Any]] = {}  # that shape it, with their usual values
     for_flat = True  # whether an agent without subtasks can have it
     reads_kinds = False
+    blinds_shift = False  # the context is kept from the shift
     adds_to_context = False
     context_inputs = shift_inputs = critic_inputs = 0  # what it lets them read beside the paper's
 

@@ -149,6 +149,21 @@ class Reminder(Hint):
         return reminder
 
 
+class Focus(Hint):
+    """Keeps the context from the shift, which then decides by the instruction and the tally alone.
+
+    Where nothing is counted by what is in sight ("all"), the context says nothing about whether to
+    stay. Training lists leave few traces; in long ones the world fills with ice, which no agent has
+    seen in training, and a shift that reads the context leaves "transform 2 pigs" after the first.
+    """
+
+    for_flat = False
+    blinds_shift = True
+
+    def __init__(self, network: "MetaNetwork", **_: Any) -> None:
+        super().__init__()
+
+
 class Tally(Hint):
     """Counts how often the subtask was finished since the pointer last moved.
 
@@ -349,6 +364,7 @@ HINTS: dict[str, type[Hint]] = {
     "bookmark": Bookmark,
     "grounding": Grounding,
     "reminder": Reminder,
+    "focus": Focus,
     "tally": Tally,
     "leftover": Leftover,
     "glance": Glance,
