@@ -206,7 +206,7 @@ def _data(description: Mapping[str, Any]) -> str:
     return (
         "There is no data set: episodes are generated, in worlds of training seeds. Of "
         f"{sum(counts)} {what}, {counts[0]} were trained and {counts[1]} held out. The weights are "
-        "those with the best success on the validation split."
+        "those that did best on the validation split."
     )
 
 
