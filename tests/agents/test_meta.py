@@ -307,3 +307,14 @@ def test_a_batch_in_time_is_as_good_as_step_by_step(meta: MetaController, soft: 
     assert slopes[0].keys() == slopes[1].keys()
     for name, slope in slopes[0].items():
         torch.testing.assert_close(slope, slopes[1][name], msg=name)
+
+
+@pytest.mark.parametrize(
+    ("opens", "expected"), [(0.5, [False, False, True]), (0.05, [False, True, True])]
+)
+def test_a_gate_that_is_not_drawn_opens_above_a_chance(opens: float, expected: list[bool]) -> None:
+    chances = torch.tensor([0.04, 0.3, 0.6])
+    assert Choice(None, None, opens).of_gate(chances).tolist() == expected
+    drawn = Choice(None, torch.Generator().manual_seed(0), opens).of_gate(chances.repeat(2000))
+    shares = drawn.view(2000, 3).float().mean(dim=0)
+    torch.testing.assert_close(shares, chances, atol=0.04, rtol=0.0)

@@ -64,14 +64,21 @@ def shift_terms(shift: Tensor, shifted: Tensor, moves: Tensor) -> tuple[Tensor, 
 
 
 class Choice:
-    """How decisions are taken: as they were before, or drawn, or without `random` the likeliest."""
+    """How decisions are taken: as they were before, or drawn, or without `random` the likeliest.
 
-    def __init__(self, decided: Decision | None, random: torch.Generator | None) -> None:
-        self._decided, self._random = decided, random
+    Without `random`, the gate opens where its chance is more than `opens`.
+    """
+
+    def __init__(
+        self, decided: Decision | None, random: torch.Generator | None, opens: float = 0.5
+    ) -> None:
+        self._decided, self._random, self._opens = decided, random, opens
 
     def of_gate(self, chance: Tensor) -> Tensor:
         if self._decided is not None:
             return self._decided.c
+        if self._random is None:
+            return chance > self._opens
         return draw(torch.stack((1 - chance, chance), dim=1), self._random).bool()
 
     def of_shift(self, chances: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ _FIRST_MAPS = {"sure": 0.0, "tried": False}
 # Skills had no layer that plans.
 _FIRST_SKILL = {"ways": 0}
 # The first agents took signals and actions as their skill gave them.
-_FIRST_COMMAND = {"threshold": 0.5, "sharpness": 1.0}
+_FIRST_COMMAND = {"threshold": 0.5, "opens": 0.5, "sharpness": 1.0}
 _SILENT_1 = {"skill": _SKILL_1, "meta": _META_1, "eyes": _MAPS_1}
 _TRAINING_1: dict[str, dict[str, Any]] = {
     "skill": {

@@ -78,6 +78,7 @@ class MetaNetwork:
     near: int = setting(4, "grid or map: steps that count as close by, for hints")
     # A signal that is missed costs more than one that comes too early, which is rarer.
     threshold: float = setting(0.5, "probability of termination above which b_t = 1")
+    opens: float = setting(0.5, "chance above which the gate opens, where it is not drawn")
     # One wrong action in a thousand uses up what a later instruction needs.
     sharpness: float = setting(
         1.0, "power of the probabilities that a skill's actions are drawn by"
@@ -194,7 +195,7 @@ class MetaController(nn.Module):
         def context(s: Tensor, h: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
             return self.context(s, h, memory, known.moment.condition)  # type: ignore[no-any-return]
 
-        return self._decide(known, context, Choice(decided, random), soft=soft)
+        return self._decide(known, context, Choice(decided, random, self.network.opens), soft=soft)
 
     def reconsider(
         self, given: MetaInput, before: MetaState, decided: Decision, *, soft: bool
