@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from errands.agents.context import Recurrent
+from errands.agents.deciding import Choice
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.instructions import SHIFTS, bags_of_words
 from errands.agents.load import load_skill
