@@ -323,7 +323,7 @@ def test_without_an_update_the_shift_costs_nothing_and_the_subtask_is_kept() -> 
 def test_without_random_numbers_the_likeliest_is_taken(meta: MetaController) -> None:
     step, state = given(meta.network, finished=(0,)), carried(meta)
     output, after = meta.step(step, state, soft=False)
-    assert torch.equal(output.decision.c, output.update > 0.5)
+    assert torch.equal(output.decision.c, output.update > meta.network.opens)
     assert torch.equal(output.decision.shift, output.shift.argmax(1))
     again, _ = meta.step(step, state, soft=False, decided=output.decision)
     assert_equal(output, again)
