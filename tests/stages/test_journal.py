@@ -70,7 +70,7 @@ def test_the_best_weights_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(SkillTrainer, "validate", validate)
     trainer, _ = run(tmp_path, tiny(validate_every=ITERATION))
-    assert trainer.choice.best == 0.7
+    assert trainer.selection.best == 0.7
     agent = load(tmp_path)
     assert torch.equal(agent.skill.policy.weight, kept[2])
     assert agent.description["frames"] == 3 * ITERATION

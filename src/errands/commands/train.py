@@ -340,5 +340,5 @@ def run_training(
         bar.live.stop()
     say(
         f"done: {trainer.frames:,} frames in {trainer.seconds / 60:.1f} minutes; "
-        f"best validation success {trainer.choice.best:.1%}; weights in {out}"
+        f"best validation success {trainer.selection.best:.1%}; weights in {out}"
     )

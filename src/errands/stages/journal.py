@@ -2,7 +2,7 @@
 
 config.json                  what was asked for; the same command again resumes the run
 log.jsonl                    a line every few seconds: frames, seconds, losses, success
-weights.safetensors          the best weights so far, by the validation split (choice.py)
+weights.safetensors          the best weights so far, by the validation split (selection.py)
 agent.json                   what rebuilds the model around them
 resume.safetensors           everything that is needed to resume exactly, and the one before it
 events.out.tfevents...       the same curves for TensorBoard

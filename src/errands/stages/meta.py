@@ -22,7 +22,7 @@ from errands.learning.meta_rollout import MetaFrames, MetaRollout
 from errands.learning.objectives import Terms
 from errands.presets import fitted
 from errands.seeds import VALIDATION_SEEDS, training_seed
-from errands.stages.choice import Choice
+from errands.stages.selection import Selection
 from errands.stages.trainer import Phase, Trainer
 from errands.worlds.spec import WORLDS, Setting, WorldSpec
 from errands.worlds.tasks import TaskSource, analogies, training_lists
@@ -52,7 +52,7 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
         self.hierarchy = Hierarchy(self.meta, self.skill)
         self.curriculum = ListCurriculum(training.longest)
         self.events = EventCurriculum()
-        self.choice = Choice(training.validation_episodes)
+        self.selection = Selection(training.validation_episodes)
         self.begun = [0]  # frames at which each stage began, so far
         self.soft = training.stages[0].soft  # how the agent of the last iteration updates
         longest = training_lists(self.spec, "train", (training.longest, training.longest))

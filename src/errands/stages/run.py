@@ -92,7 +92,7 @@ def iterate(trainer: Trainer[Any, Any]) -> IterationReport:
     trainer.iteration += 1
     figures |= trainer.move_on(figures)
     validation = trainer.validate(phase) if trainer.is_time_to_validate() else None
-    is_best = validation is not None and trainer.choice.takes(validation)
+    is_best = validation is not None and trainer.selection.takes(validation)
     trainer.seconds += time.perf_counter() - start
     return IterationReport(
         phase.name,

@@ -24,7 +24,7 @@ from errands.learning.losses import AnalogyLoss
 from errands.learning.objectives import Terms
 from errands.learning.old_runs import lift_checkpoint
 from errands.seeds import training_seed
-from errands.stages.choice import Choice
+from errands.stages.selection import Selection
 
 F = TypeVar("F")  # the frames of a batch; `worlds(index)` gives those of some of its worlds
 S = TypeVar("S", bound=Stage)
@@ -92,7 +92,7 @@ class Trainer(Generic[F, S]):
         self.shuffling = np.random.default_rng(rank_seed)
         self.iteration = 0
         self.seconds = 0.0
-        self.choice = Choice()
+        self.selection = Selection()
 
     @property
     def frames(self) -> int:
@@ -142,7 +142,7 @@ class Trainer(Generic[F, S]):
         raise NotImplementedError
 
     def validate(self, phase: Phase[S]) -> dict[str, float]:
-        """`success` on the validation split, by which weights are chosen (choice.py), and more."""
+        """`success` on the validation split, by which weights are kept (selection.py), and more."""
         raise NotImplementedError
 
     # What they share.
@@ -210,7 +210,7 @@ class Trainer(Generic[F, S]):
         facts = {
             "iteration": self.iteration,
             "seconds": self.seconds,
-            **self.choice.facts(),
+            **self.selection.facts(),
             "shuffling": checkpoint.generator_facts(self.shuffling),
             "curriculum": self.curriculum.facts(),
             **self.own_facts(),
@@ -234,7 +234,7 @@ class Trainer(Generic[F, S]):
         torch.set_rng_state(parts["random"]["noise"])
         self.curriculum.restore(facts["curriculum"])
         self.iteration, self.seconds = facts["iteration"], facts["seconds"]
-        self.choice.restore(facts)
+        self.selection.restore(facts)
         self.restore_own(parts, facts)
         if distributed.rank() == 0:  # the process that wrote it; the others keep their worlds
             self.rollout.restore(parts.get("rollout", {}))

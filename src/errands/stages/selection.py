@@ -8,7 +8,7 @@ NORMAL_95 = 1.96  # standard errors to each side
 
 
 @dataclass
-class Choice:
+class Selection:
     """Those with the best success on the validation split; of equally good ones the latest.
 
     `episodes` is how many were validated with. Then success within the 95% interval of the best

@@ -2,17 +2,17 @@ import json
 
 import pytest
 
-from errands.stages.choice import Choice
+from errands.stages.selection import Selection
 
 
-def taken(choice: Choice, *successes: float) -> list[bool]:
-    return [choice.takes({"success": success}) for success in successes]
+def taken(selection: Selection, *successes: float) -> list[bool]:
+    return [selection.takes({"success": success}) for success in successes]
 
 
 def test_only_the_same_success_is_as_good_where_no_episodes_are_named() -> None:
-    choice = Choice()
-    assert taken(choice, 0.2, 0.7, 0.7, 0.699) == [True, True, True, False]
-    assert choice.best == 0.7
+    selection = Selection()
+    assert taken(selection, 0.2, 0.7, 0.7, 0.699) == [True, True, True, False]
+    assert selection.best == 0.7
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def test_only_the_same_success_is_as_good_where_no_episodes_are_named() -> None:
 def test_success_within_the_interval_of_the_best_is_as_good(
     successes: tuple[float, ...], takes: list[bool]
 ) -> None:
-    assert taken(Choice(500), *successes) == takes
+    assert taken(Selection(500), *successes) == takes
 
 
 def test_a_resumed_run_chooses_as_one_that_was_never_stopped() -> None:
-    before, after = Choice(500), Choice(500)
+    before, after = Selection(500), Selection(500)
     taken(before, 0.9, 0.95)
     after.restore(json.loads(json.dumps(before.facts())))
     assert after == before
