@@ -81,7 +81,7 @@ def shrunk(network: MetaNetwork) -> MetaNetwork:
     hints = {name: dict(numbers) for name, numbers in network.hints.items()}
     for begins_with in ("update", "shift"):
         hints.get("head-start", {}).pop(begins_with, None)
-    heard = {"threshold": 0.5, "sharpness": 1.0}  # of the skill, outside of the updater
+    heard = {"threshold": 0.5, "opens": 0.5, "sharpness": 1.0}  # outside of the updater
     return replace(network, **SIZES, **heard, conv1=2, filters=(4, 3, 3), maps=maps, hints=hints)
 
 

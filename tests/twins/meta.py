@@ -56,6 +56,7 @@ FORMS = {
     "paper": PAPER,
     "paper, long": replace(PAPER, gate="at-termination"),
     "paper, flat": flat(PAPER),
+    "soft, as shipped": without(SMALL, "sighting", "leftover"),
     "hierarchical": replace(SMALL, low=3),
     "tallying": replace(SMALL, hints=dict(SMALL.hints) | named_hints(["tally"])),
     "block": BLOCK,
