@@ -5,6 +5,7 @@ are drawn follows the kernels, so that both can be compared number by number.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -223,9 +224,15 @@ class Twin:
             self.happened["put back"] += 1
 
     def place_target(self, name: str) -> bool:
-        if self.place(name) is not None:
+        """Out of reach if possible, so that it never hides what the agent has just done."""
+        if self.place(name, self.reachable) is not None:
             return True
-        return self.make_room(name) and self.place(name) is not None
+        avoided = self.reachable if self.make_room(name) else []
+        return self.place(name, avoided) is not None
+
+    @property
+    def reachable(self) -> list[Cell]:
+        return [self.agent, *(neighbour(self.agent, way) for way in COMPASS)]
 
     def make_room(self, name: str) -> bool:
         """Take away the object that the list needs last; whoever needs it is owed it."""
@@ -238,7 +245,7 @@ class Twin:
             cell
             for cell in EVERYWHERE
             if self.things.get(cell, "wall") not in ("wall", "water", name)
-            and cell != self.agent
+            and cell not in self.reachable
             and (self.event is None or cell != self.event.cell)
         ]
         if not can_go:
@@ -268,9 +275,10 @@ class Twin:
             self.happened["cut off"] += 1
         return reward + rewards.done if self.done else reward
 
-    def place(self, name: str) -> Cell | None:
+    def place(self, name: str, avoided: Sequence[Cell] = ()) -> Cell | None:
         """Put an object on a random cell with nothing and nobody on it."""
-        free = [cell for cell in INSIDE if cell not in self.things and cell != self.agent]
+        taken = (*self.things, self.agent, *avoided)
+        free = [cell for cell in INSIDE if cell not in taken]
         if not free:
             return None
         cell = free[self.below(len(free))]

@@ -196,6 +196,17 @@ def test_on_a_full_map_something_useless_makes_room() -> None:
     assert worlds.privileged_goals[0, :, SUPPLY].tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("spec", [GRID, BLOCK], ids=lambda spec: spec.name)
+def test_no_new_target_hides_what_was_just_picked_up(spec: WorldSpec) -> None:
+    """Not even where the emptied cell is the only free one."""
+    full = dict.fromkeys(INSIDE, "cat" if spec is BLOCK else "rock") | {(4, 5): "pig"}
+    worlds = scene(spec, "pick up pig, visit pig", full)
+    worlds.privileged_goals[0, 1, SUPPLY] = 1
+    play(worlds, "PICK_UP" if spec is BLOCK else "PICK_UP_NORTH")
+    assert (progress_of(worlds), count_of(worlds, "pig")) == (1, 1)
+    assert thing_at(worlds, (4, 5)) == ""
+
+
 def test_what_made_room_is_owed_to_the_instruction_that_needs_it() -> None:
     full = dict.fromkeys(INSIDE, "rock") | {(4, 5): "egg", (8, 8): "tree"}
     worlds = scene(GRID, "visit egg, pick up heart, pick up all rocks, visit tree", full)

@@ -76,7 +76,15 @@ def test_free_is_where_nothing_and_nobody_stands() -> None:
 
 def test_things_are_placed_on_every_free_cell_until_the_map_is_full() -> None:
     worlds = scene(GRID, "visit cow", {})
-    placed = [int(place_somewhere(worlds.privileged[0], 3)) for _ in range(65)]
+    placed = [int(place_somewhere(worlds.privileged[0], 3, True)) for _ in range(65)]
     assert placed[-2:] == [NOTHING, NOTHING]  # the agent's own cell stays empty
     assert {divmod(cell, 10) for cell in placed[:-2]} == set(INSIDE) - {(5, 5)}
     assert thing_at(worlds, (5, 5)) == ""
+
+
+def test_things_can_be_placed_out_of_reach() -> None:
+    worlds = scene(GRID, "visit cow", {})
+    placed = [int(place_somewhere(worlds.privileged[0], 3, False)) for _ in range(60)]
+    assert placed[-1] == NOTHING
+    within_reach = {(5, 5), (4, 5), (6, 5), (5, 4), (5, 6)}
+    assert {divmod(cell, 10) for cell in placed[:-1]} == set(INSIDE) - within_reach

@@ -60,7 +60,7 @@ def come_and_go(world: World, rules: Rules) -> None:
             set_tile(world, row, column, EMPTY)
             world.event_cell = NOTHING
     elif uniform(world) < rules.event_probability:
-        world.event_cell = place_somewhere(world, FIRST_OBJECT + rules.event_object)
+        world.event_cell = place_somewhere(world, FIRST_OBJECT + rules.event_object, True)
         world.event_left = rules.event_lifetime
         if world.event_cell != NOTHING:
             world.events += 1

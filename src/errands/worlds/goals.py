@@ -15,6 +15,7 @@ from errands.worlds.state import (
     VERB,
     Goals,
     World,
+    is_within_reach,
     place_somewhere,
     set_tile,
 )
@@ -51,17 +52,21 @@ def bring_supply(world: World, goals: Goals) -> None:
 
 @kernel()
 def place_target(world: World, goals: Goals, target: int) -> bool:
-    """Put a target of the current instruction on the map; false when it has to wait."""
-    if place_somewhere(world, FIRST_OBJECT + target) != NOTHING:
+    """Put a target of the current instruction on the map; false when it has to wait.
+
+    It appears out of the agent's reach where that is possible: on the cell that the agent has just
+    emptied, it would hide what was done there.
+    """
+    tile = FIRST_OBJECT + target
+    if place_somewhere(world, tile, False) != NOTHING:
         return True
-    if not make_room(world, goals, target):
-        return False
-    return place_somewhere(world, FIRST_OBJECT + target) != NOTHING
+    within_reach = not make_room(world, goals, target)
+    return place_somewhere(world, tile, within_reach) != NOTHING
 
 
 @kernel()
 def make_room(world: World, goals: Goals, target: int) -> bool:
-    """On a full map, remove another object: the products of transforming can fill a map.
+    """On a full map, remove an object out of reach: the products of transforming can fill a map.
 
     It is the object that the list needs last, or not at all; the instruction that needs it gets one
     later.
@@ -72,7 +77,7 @@ def make_room(world: World, goals: Goals, target: int) -> bool:
         kind = world.tiles[row, column] - FIRST_OBJECT
         if kind < 0 or kind == target or cell == world.event_cell:
             continue
-        if row == world.row and column == world.column:
+        if is_within_reach(world, row, column):
             continue
         needed = world.progress
         while needed < world.length and goals[needed, TARGET] != kind:

@@ -7,7 +7,8 @@ Every episode is solvable by construction:
    placed on the map from the start, as long as a quarter of the open cells stays empty and no
    earlier instruction takes *all* of that object. Targets that cannot be there from the start are
    the instruction's supply: they appear when the list reaches that instruction (after "all" of the
-   same object, one step later), on a full map in place of something that is needed later or never.
+   same object, one step later), out of the agent's reach, and on a full map in place of something
+   that is needed later or never.
 Nothing else is replaced: an agent that wastes what a later instruction needs has failed, unless
 the setting is forgiving.
 """
@@ -255,7 +256,7 @@ def scatter(world: World, ranges: Ranges, room: int, open_cells: int) -> None:
     wanted = min(room, int(share * open_cells + 0.5))
     for _ in range(wanted):
         kind = ranges.scattered[below(world, ranges.kinds)]
-        place_somewhere(world, FIRST_OBJECT + kind)
+        place_somewhere(world, FIRST_OBJECT + kind, True)
 
 
 @kernel()
@@ -272,7 +273,7 @@ def provide(world: World, goals: Goals, rules: Rules, room: int) -> None:
             needed = 1
         while stock[target] < needed:
             on_map = not cleared[target] and placed < room
-            if on_map and place_somewhere(world, FIRST_OBJECT + target) != NOTHING:
+            if on_map and place_somewhere(world, FIRST_OBJECT + target, True) != NOTHING:
                 placed += 1
             else:
                 goals[k, SUPPLY] += 1

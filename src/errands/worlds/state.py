@@ -77,18 +77,32 @@ def is_free(world: World, row: int, column: int) -> bool:
 
 
 @kernel()
-def place_somewhere(world: World, tile: int) -> int:
-    """Put a tile on a random free cell; returns the cell, or NOTHING if the map is full."""
+def is_within_reach(world: World, row: int, column: int) -> bool:
+    """Whether the agent can act on the cell without a step: its own, and those beside it."""
+    return abs(row - world.row) + abs(column - world.column) <= 1
+
+
+@kernel()
+def can_take(world: World, row: int, column: int, within_reach: bool) -> bool:
+    return is_free(world, row, column) and (within_reach or not is_within_reach(world, row, column))
+
+
+@kernel()
+def place_somewhere(world: World, tile: int, within_reach: bool) -> int:
+    """Put a tile on a random free cell, if wanted not within the agent's reach.
+
+    Returns the cell, or NOTHING if there is none.
+    """
     free = 0
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
-            free += is_free(world, row, column)
+            free += can_take(world, row, column, within_reach)
     if free == 0:
         return NOTHING
     remaining = below(world, free)
     for row in range(1, MAP_SIZE - 1):
         for column in range(1, MAP_SIZE - 1):
-            if is_free(world, row, column):
+            if can_take(world, row, column, within_reach):
                 if remaining == 0:
                     set_tile(world, row, column, tile)
                     return row * MAP_SIZE + column
