@@ -56,7 +56,7 @@ FORMS = {
     "paper": PAPER,
     "paper, long": replace(PAPER, gate="at-termination"),
     "paper, flat": flat(PAPER),
-    "soft, as shipped": without(SMALL, "sighting", "leftover"),
+    "soft, as shipped": without(SMALL, "sighting", "leftover", "focus"),
     "hierarchical": replace(SMALL, low=3),
     "tallying": replace(SMALL, hints=dict(SMALL.hints) | named_hints(["tally"])),
     "block": BLOCK,
@@ -71,6 +71,8 @@ FORMS = {
     "map, short": replace(without(MAP, "bookmark"), gate="every-step"),
     **{f"without {name}": without(SMALL, name) for name in SMALL.hints},
     **{f"fast, without {name}": without(FAST, name) for name in FAST.hints},
+    "long, without focus": replace(without(FAST, "focus", "pursuit"), gate="at-termination"),
+    "short, without focus": replace(without(FAST, "focus"), gate="every-step"),
     **{f"block, without {name}": without(BLOCK, name) for name in BLOCK.hints},
     **{f"map, without {name}": without(MAP, name) for name in MAP.hints},
     "tallying, whatever is named": replace(

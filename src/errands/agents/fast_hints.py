@@ -12,6 +12,7 @@ GRID_HINTS = (
     "bookmark",
     "grounding",
     "reminder",
+    "focus",
     "leftover",
     "glance",
     "briefing",
