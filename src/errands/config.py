@@ -195,6 +195,9 @@ class MetaTraining(Training):
     credit: Literal["step", "decision"] = setting(
         "step", "where traces fade: at every step, or only where the next step updates"
     )
+    half_eyes: bool = setting(
+        False, "recognise pictures in bfloat16 while acting, where the processor computes in it"
+    )
     longest: int = setting(4, "instructions of a training list")
     patience: float = setting(1.0, "multiplies the step limit during training")
     validate_every: int = setting(500_000, "frames between validations")

@@ -281,6 +281,9 @@ META_OVERRIDES = (
         {"preset": "fast", "kind": "block"},
         {"worlds": 128, "steps": 128, "minibatch": 16, "credit": "decision"},
     ),
+    # A third pass over a batch teaches nothing more where most of the time goes into recognising
+    # its pictures.
+    Override({"preset": "fast", "kind": "block", "flat": False}, {"epochs": 2, "half_eyes": True}),
     Override(
         {"preset": "paper"},
         {

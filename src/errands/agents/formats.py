@@ -72,7 +72,7 @@ _TRAINING_1: dict[str, dict[str, Any]] = {
         "contrast": 0.0,
         "walls": 0.0,
     },
-    "meta": {"credit": "step", "crowd": 0.0},
+    "meta": {"credit": "step", "crowd": 0.0, "half_eyes": False},
     "eyes": {"crowd": 0.0},
 }
 _SWITCHES_2 = (

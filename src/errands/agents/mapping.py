@@ -82,6 +82,7 @@ class MapEyes(MapWindow):
     """
 
     visible: Tensor
+    in_bfloat16 = False  # how pictures are recognised (precision.py)
 
     def __init__(self, network: MapNetwork, objects: int, actions: int) -> None:
         super().__init__(network, objects, actions)
@@ -118,10 +119,11 @@ class MapEyes(MapWindow):
             network.side,
             moved,
         )
-        logits = self.recogniser(images, pose[:, PITCH].to(device), self.visible).float().cpu()
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.in_bfloat16):
+            logits = self.recogniser(images, pose[:, PITCH].to(device), self.visible)
         seen = torch.empty(len(acted), self.size, dtype=torch.uint8)
         remember(
-            logits.numpy(),
+            logits.float().cpu().numpy(),
             self.visible.cpu().numpy(),
             acted,
             starts,

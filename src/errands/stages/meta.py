@@ -12,6 +12,7 @@ from errands.agents.files import save_agent
 from errands.agents.hierarchy import Hierarchy
 from errands.agents.load import OWN_SKILL, load_skill, shipped_agents
 from errands.agents.meta import MetaController
+from errands.agents.precision import half_eyes
 from errands.config import MetaStage, MetaTraining
 from errands.evaluation.episodes import run_episodes
 from errands.evaluation.hierarchies import HierarchyPolicy
@@ -105,7 +106,8 @@ class MetaTrainer(Trainer[MetaFrames, MetaStage]):
 
     def collect(self, phase: Phase[MetaStage]) -> tuple[MetaFrames, dict[str, float]]:
         self.soft = phase.stage.soft
-        frames, statistics = self.rollout.collect(self.hierarchy, self.sampling, soft=self.soft)
+        with half_eyes(self.hierarchy.eyes, wanted=self.training.half_eyes):
+            frames, statistics = self.rollout.collect(self.hierarchy, self.sampling, soft=self.soft)
         return frames, asdict(statistics)
 
     def credit(self, frames: MetaFrames, phase: Phase[MetaStage]) -> Credit:
