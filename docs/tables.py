@@ -19,11 +19,11 @@ from errands.agents.load import PRETRAINED, shipped_agents
 from errands.agents.registry import AGENTS, FAVOURITE, designs, order_of_results
 from errands.commands.bench import MEASURED
 from errands.config import MetaTraining, SkillTraining, Stage
-from errands.evaluation import bench_tables, published
+from errands.evaluation import bench_tables, published, seed_tables
 from errands.evaluation.cards import CARD, write_cards
-from errands.evaluation.claims import Evidence
+from errands.evaluation.claims import Evidence, over_seeds
 from errands.evaluation.errata import deviation_table, preset_table
-from errands.evaluation.in_short import agents_in_short, claims_in_short
+from errands.evaluation.in_short import agents_in_short, claims_in_short, shown
 from errands.evaluation.list_tables import COLUMNS, Variant, find, variants
 from errands.evaluation.tables import read_records
 from errands.language.splits import SCENARIOS
@@ -98,13 +98,13 @@ def yardsticks(world: str) -> str:
 
 
 def skills() -> str:
-    """Strict success of skills, trained and unseen subtasks, beside the paper's."""
-    cells: dict[tuple[str, str, bool, str], Record] = {}
+    """Strict success of skills, over their seeds, beside the paper's."""
+    cells: dict[tuple[str, str, bool, str], dict[str, dict[int, Record]]] = {}
     for record in read_records(REPOSITORY / "results" / "skills"):
         how = record["training"]
         teacher = how["teacher"] + (", in lists" if how.get("in_lists") else "")
         key = record["world"], record["scenario"], how["analogy"], teacher
-        cells.setdefault(key, {})[record["split"]] = record["success"]
+        cells.setdefault(key, {}).setdefault(record["split"], {})[how["seed"]] = record
     wanted = [
         (world, scenario, analogy, "planner")
         for world in ("grid", "block")
@@ -116,9 +116,9 @@ def skills() -> str:
         world, scenario, analogy, teacher = key
         row = [world, scenario, "yes" if analogy else "no", teacher]
         for split in ("train", "unseen"):
-            ours = cells.get(key, {}).get(split)
+            ours = cells.get(key, {}).get(split, {})
             paper = published.skill(world, scenario, split, analogy=analogy)
-            row.append(measured(ours, 1, 100, "%") if ours else NOTHING)
+            row.append(shown(over_seeds(list(ours.values()), "success")))
             row.append(f"{paper.success:.1%}" if paper else NOTHING)
         rows.append(row)
     headings = ["world", "scenario", "analogy", "teacher"]
@@ -161,6 +161,12 @@ def lists(world: str) -> str:
         "--split S --length K, --json results/instructions/NAME-S-K.json"
     )
     return noted(text, how, complete=not lacking)
+
+
+def additions() -> str:
+    """What Dynamic loses without one of its parts."""
+    found = seed_tables.additions(read_records(REPOSITORY / "results" / "instructions"))
+    return found.markdown() if found else noted("", "errands sweep ablations.toml", complete=False)
 
 
 def shipped() -> str:
@@ -327,6 +333,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "meta presets": meta_presets,
     "meta differences": lambda: preset_table("meta").markdown(),
     "errata": lambda: deviation_table().markdown(),
+    "additions": additions,
     "lists": lambda: lists("grid"),
     "block lists": lambda: lists("block"),
     "agents in short": lambda: agents_in_short(evidence()).markdown(),

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from errands.evaluation.seed_tables import improvements, lists_over_seeds, skills_over_seeds
+from errands.evaluation.seed_tables import (
+    additions,
+    improvements,
+    lists_over_seeds,
+    skills_over_seeds,
+)
+from errands.presets import meta_training
 from twins.results import list_record
 
 
@@ -53,6 +59,39 @@ def test_improvement_over_every_other_agent_of_the_world() -> None:
     assert table.rows == (
         ("grid", "dynamic over short", "75.0% (0.0 to 100.0)", "50.0% (50.0 to 50.0)"),
     )
+
+
+def every_list(successes: list[float], **changed: Any) -> list[dict[str, Any]]:
+    """Runs of Dynamic that were measured on all of the paper's lists."""
+    return [
+        list_record("dynamic", *lists, seed=k, success={"mean": value, "stderr": 0.01}, **changed)
+        for lists in (("train", 4), ("seen", 20), ("unseen", 20))
+        for k, value in enumerate(successes)
+    ]
+
+
+def test_what_each_part_carries() -> None:
+    hints = list(meta_training("grid", "dynamic").network.hints)
+    records = every_list([0.9, 0.8]) + every_list([0.3], preset="paper")
+    records += every_list([0.1], hints=[]) + every_list([0.6, 0.4], hints=hints[1:])
+    records += every_list([0.5], analogy=False) + runs("dynamic", [0.2], soft=True)
+    records += every_list([0.7], forgiving=True) + every_list([0.7], with_all=False)
+    records += every_list([0.9], world="block")
+    table = additions(records)
+    assert table is not None
+    assert [(*row[:3], row[5]) for row in table.rows] == [
+        ("grid", "dynamic", "2", "85.0 ± 5.0%"),
+        ("grid", "dynamic, no analogy", "1", "50.0 ± 1.0%"),
+        ("grid", "dynamic, preset paper", "1", "30.0 ± 1.0%"),
+        ("grid", "dynamic, without hints", "1", "10.0 ± 1.0%"),
+        ("grid", f"dynamic, without {hints[0]}", "2", "50.0 ± 10.0%"),
+    ]
+    assert table.rows[0][6:] == ("-10.00 ± 0.00", "40.0 ± 0.0%")
+    assert len(table.rows[0]) == len(table.headings)
+
+
+def test_without_reduced_agents_there_is_nothing_to_compare() -> None:
+    assert additions(every_list([0.9, 0.8])) is None
 
 
 def skill(seed: int, success: float, **training: Any) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from typing import Any
 
 
 def list_record(agent: str, split: str, length: int, **changed: Any) -> dict[str, Any]:
-    """One record; `seed`, `analogy` and `preset` go to the training of a trained agent.
+    """One record; `seed`, `analogy`, `preset` and `hints` go to the training of a trained agent.
 
     `soft` is an agent that learned nothing else, `run_soft` one that did and is run softly.
     """
     soft = changed.pop("soft", False)
     run_soft = changed.pop("run_soft", False)
-    facts = {name: changed.pop(name) for name in ("seed", "analogy", "preset") if name in changed}
+    of_training = ("seed", "analogy", "preset", "hints")
+    facts = {name: changed.pop(name) for name in of_training if name in changed}
     trained = agent not in ("near-optimal", "shortest-path")
     record = {
         "success": {"mean": 0.9, "stderr": 0.01},

@@ -109,14 +109,19 @@ class Evidence:
                 seed = (record.get("training") or {}).get("seed") or 0
                 if seed not in best or record["episodes"] > best[seed]["episodes"]:
                     best[seed] = record
-        scores = [score(record, cell.metric) for record in best.values()]
-        if not scores:
-            return None
-        values = np.array([value for value, _ in scores])
-        if len(values) == 1:
-            return Measured(values[0], scores[0][1], 1)
-        spread = float(values.std(ddof=1)) / math.sqrt(len(values))
-        return Measured(float(values.mean()), spread, len(values))
+        return over_seeds(list(best.values()), cell.metric)
+
+
+def over_seeds(records: Sequence[Record], metric: Metric) -> Measured | None:
+    """The mean over records, one for each seed; a single one has an error over its episodes."""
+    scores = [score(record, metric) for record in records]
+    if not scores:
+        return None
+    values = np.array([value for value, _ in scores])
+    if len(values) == 1:
+        return Measured(values[0], scores[0][1], 1)
+    spread = float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Measured(float(values.mean()), spread, len(values))
 
 
 def score(record: Record, metric: Metric) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from errands.evaluation.claims import (
     judge,
 )
 from errands.evaluation.document import Table
+from errands.evaluation.seed_tables import shown_share
 
 AGENTS_IN_SHORT = ("flat", "short", "long", "dynamic", "near-optimal")
 LISTS_IN_SHORT = {"train": "training lists of 4", "unseen": "unseen lists of 20"}
@@ -35,10 +36,8 @@ def _success(evidence: Evidence, cell: Lists) -> str:
 
 def shown(measured: Measured | None) -> str:
     """A success rate with its error; over several seeds, with their number."""
-    if measured is None:
-        return "-"
-    value = f"{100 * measured.value:.1f} ± {100 * measured.error:.1f}%"
-    return value if measured.seeds == 1 else f"{value}, {measured.seeds} seeds"
+    seeds = measured.seeds if measured else 0
+    return shown_share(measured) + (f", {seeds} seeds" if seeds > 1 else "")
 
 
 def claims_in_short(evidence: Evidence) -> Table:

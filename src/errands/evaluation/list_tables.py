@@ -29,6 +29,7 @@ class Variant:
     preset: str = ""  # of a trained agent
     seed: int | None = None  # of its training
     without: tuple[str, ...] = ()  # hints of the preset that were left out
+    bare: bool = False  # all of them: it is the paper's architecture
     longer: int = 1  # times the preset's frames
 
     @classmethod
@@ -45,6 +46,7 @@ class Variant:
             training["preset"],
             training["seed"],
             _left_out(record["world"], training),
+            training["preset"] != "paper" and training.get("hints") == [],
             _longer(record["world"], training),
         )
 
@@ -53,6 +55,7 @@ class Variant:
         """As a reader calls it."""
         how = ("", ", hard but run softly", "", ", soft")[self.soft + 2 * self.learned_soft]
         left_out = f", without {' and '.join(self.without)}" if self.without else ""
+        left_out = ", without hints" if self.bare else left_out
         longer = f", {self.longer} times the frames" if self.longer > 1 else ""
         return f"{self.agent}{'' if self.analogy else ', no analogy'}{how}{left_out}{longer}"
 

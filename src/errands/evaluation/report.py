@@ -29,6 +29,10 @@ and seen and unseen lists of 20, five times as long as in training. All agents b
 same skill. Each measured run has its own row; the paper's numbers on the grid are the mean of the
 10 best of 20 runs. Weights were chosen on the validation split. Hours are of training, on two
 cores."""
+ADDITIONS = """What each part carries: Dynamic with all of its hints, and trained without one of
+them, without any, without analogies, or with soft updates only. Success on whole lists, reward on
+unseen ones, and the share of events that were used there; ± is the standard error, over seeds where
+there are several."""
 ABLATIONS = """The effect of each part, on lists of 20: analogies in the meta controller (in the
 block world in its skill, too), hard updates (soft ones weigh the old and the new decision by gate
 and shift), and instructions with "all", which are loops. "Soft" was trained with soft updates only;
@@ -131,7 +135,10 @@ def _lists(trained: list[Record], planners: list[Record], results: Path, out: Pa
     if learning_curves(logs, out / "figures" / "learning-lists.png", of="lists"):
         says = "Success on the validation lists during training"
         parts.append(Figure("figures/learning-lists.png", says))
-    parts += [Heading("Ablations", 3), _paragraph(ABLATIONS), list_tables.ablation_table(records)]
+    parts.append(Heading("Ablations", 3))
+    if carried := seed_tables.additions(trained):
+        parts += [_paragraph(ADDITIONS), carried]
+    parts += [_paragraph(ABLATIONS), list_tables.ablation_table(records)]
     forgiving = list_tables.forgiving_table(records)
     if forgiving:
         parts += [_paragraph(FORGIVING), forgiving]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from errands.agents.registry import FAVOURITE
 from errands.evaluation import published
+from errands.evaluation.claims import Measured, over_seeds
 from errands.evaluation.document import Table
 from errands.evaluation.estimates import (
     Estimate,
@@ -111,6 +112,44 @@ def improvements(records: Sequence[Record]) -> Table | None:
                 rows.append((mine.world, f"{mine.name} over {other.name}", *cells))
     headings = ("world", "agents", "by success", "by reward")
     return Table(headings, tuple(rows), words=2) if rows else None
+
+
+def additions(records: Sequence[Record]) -> Table | None:
+    """What an agent loses without one of its parts: the mean over seeds, a row for each variant."""
+    lists = [record for record in records if record["with_all"] and not record["forgiving"]]
+    headings: tuple[str, ...] = ("world", "agent", "seeds")
+    headings += tuple(f"{split} {length}" for split, length in COLUMNS)
+    headings += ("unseen 20: reward", "events used")
+    every = {group: runs for group, runs in groups(lists).items() if group.agent == FAVOURITE}
+    worlds = {group.world for group in every if _is_reduced(group)}
+    rows = []
+    for group, runs in sorted(every.items(), key=lambda item: _is_reduced(item[0])):
+        cells = [
+            [record for run in runs if (record := find(lists, run, split, length))]
+            for split, length in COLUMNS
+        ]
+        if group.world not in worlds or not all(cells):
+            continue
+        name = group.name + (f", preset {group.preset}" if group.preset != "fast" else "")
+        success = [shown_share(over_seeds(cell, "success")) for cell in cells]
+        reward = over_seeds(cells[-1], "reward")
+        used = shown_share(over_seeds(cells[-1], "caught"))
+        earned = f"{reward.value:.2f} ± {reward.error:.2f}" if reward else NOTHING
+        rows.append((group.world, name, str(len(cells[-1])), *success, earned, used))
+    rows.sort(key=lambda row: place_of_world(row[0]))
+    return Table(headings, tuple(rows), words=2) if rows else None
+
+
+def _is_reduced(group: Variant) -> bool:
+    """Whether something of the agent is left out, or it is the paper's own."""
+    return group.is_ablation or group.preset != "fast"
+
+
+def shown_share(measured: Measured | None) -> str:
+    """A share with its error: over seeds where there are several, otherwise over episodes."""
+    if measured is None:
+        return NOTHING
+    return f"{100 * measured.value:.1f} ± {100 * measured.error:.1f}%"
 
 
 def _percent(found: Estimate) -> str:

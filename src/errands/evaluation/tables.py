@@ -63,7 +63,7 @@ def read_records(folder: Path) -> list[Record]:
 def skill_table(records: Sequence[Record]) -> Table:
     """Strict success and reward of every skill: paper's, ours, and how ours was trained."""
     headings: tuple[str, ...] = ("world", "scenario", "analogy", "subtasks", "preset, teacher")
-    headings += ("paper", "ours", "finished", "reward", "episodes", "minutes")
+    headings += ("seed", "paper", "ours", "finished", "reward", "episodes", "minutes")
     rows = []
     for record in sorted(records, key=_skill_order):
         training = record["training"]
@@ -78,6 +78,7 @@ def skill_table(records: Sequence[Record]) -> Table:
                 record["split"],
                 f"{training['preset']}, {training['teacher']}"
                 + (", in lists" if training.get("in_lists") else ""),
+                str(training.get("seed", 0)),
                 f"{theirs.success:.1%} ({theirs.reward:+.2f})" if theirs else NOTHING,
                 percent(record["success"]),
                 f"{record['finished']['mean']:.1%}",
@@ -143,11 +144,13 @@ def place_of_world(name: str) -> int:
     return list(WORLDS).index(name) if name in WORLDS else len(WORLDS)
 
 
-def _skill_order(record: Record) -> tuple[int, int, bool, bool, bool]:
+def _skill_order(record: Record) -> tuple[int, int, bool, bool, str, bool, int]:
     return (
         place_of_world(record["world"]),
         SCENARIOS.index(record["scenario"]),
         record["training"]["analogy"],
         record["training"].get("in_lists", False),
+        record["training"]["teacher"],
         record["split"] == "unseen",
+        record["training"].get("seed", 0),
     )
