@@ -46,6 +46,15 @@ def test_a_panel_for_each_world_and_a_label_for_each_agent(
     assert grid.lines[0].get_xdata().tolist() == [0.5, 1.0]
 
 
+def test_agents_that_lack_a_part_have_a_panel_of_their_own(
+    tmp_path: Path, drawn: list[Figure]
+) -> None:
+    names = ("grid-dynamic-seed-0", "grid-dynamic-without-glance-seed-0", "garden-dynamic-seed-0")
+    logs = [write_log(tmp_path, name, [0.1, 0.9], completed=3) for name in names]
+    assert learning_curves(logs, tmp_path / "figure.png", of="lists")
+    assert [axis.get_title() for axis in drawn[0].axes] == ["grid", "grid, ablations", ""]
+
+
 def test_no_two_agents_look_the_same(tmp_path: Path, drawn: list[Figure]) -> None:
     logs = [write_log(tmp_path, f"grid-agent{k}", [0.1, 0.2]) for k in range(20)]
     assert learning_curves(logs, tmp_path / "figure.png", of="skills")

@@ -1,4 +1,7 @@
-"""Learning curves as pure functions of committed logs: one panel a world, one colour an agent."""
+"""Learning curves as pure functions of committed logs: one panel a world, one colour an agent.
+
+Agents for lists that lack a part have a panel of their own.
+"""
 
 import re
 from collections.abc import Sequence
@@ -14,6 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from errands.agents.registry import designs
 from errands.evaluation.figures import save
 from errands.files import DamagedFile
 from errands.records import Maybe, parse_json
@@ -23,6 +27,8 @@ from errands.worlds.spec import WORLDS
 # for those agents that are left: no two agents of a panel look the same.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#b0a000")
 STYLES = ("-", "--", ":", "-.")
+ABLATIONS = ", ablations"
+MOST_COLUMNS = 2  # of panels
 POINTS = 200  # at which the mean of several seeds is computed
 
 VALIDATION = {"frames": int, "validation": Maybe({"success": float})}  # of a log's line
@@ -41,14 +47,26 @@ def learning_curves(logs: Sequence[Path], path: Path, *, of: str) -> bool:
         world, agent = _named(log.stem)
         points = _validations(log, of)
         if points and agent != "eyes":  # which do no subtasks
-            panels.setdefault(world, {}).setdefault(agent, []).append(points)
+            lacks = of == "lists" and world in WORLDS and agent not in designs()
+            panel = world + ABLATIONS * lacks
+            panels.setdefault(panel, {}).setdefault(agent, []).append(points)
     if not panels:
         return False
-    order = sorted(panels, key=[*WORLDS, *sorted(set(panels) - set(WORLDS))].index)
+    usual = [world + lacking for lacking in ("", ABLATIONS) for world in WORLDS]
+    order = sorted(panels, key=[*usual, *sorted(set(panels) - set(usual))].index)
+    columns = min(len(order), MOST_COLUMNS)
+    rows = -(-len(order) // columns)
     figure, axes = plt.subplots(
-        1, len(order), figsize=(7 * len(order), 6), layout="constrained", squeeze=False, sharey=True
+        rows,
+        columns,
+        figsize=(7 * columns, 6 * rows),
+        layout="constrained",
+        squeeze=False,
+        sharey=True,
     )
-    for axis, world in zip(axes[0], order, strict=True):
+    for empty in axes.flat[len(order) :]:
+        empty.remove()
+    for axis, world in zip(axes.flat, order, strict=False):
         agents = sorted(panels[world].items())
         for (agent, runs), (style, colour) in zip(agents, product(STYLES, COLOURS), strict=False):
             _draw(axis, agent, runs, colour, style)
@@ -59,7 +77,8 @@ def learning_curves(logs: Sequence[Path], path: Path, *, of: str) -> bool:
         axis.grid(alpha=0.3)
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, fontsize=8)
     strict_success = "strict success" if of == "skills" else "success"
-    axes[0, 0].set_ylabel(f"{strict_success}, validation split")
+    for axis in axes[:, 0]:
+        axis.set_ylabel(f"{strict_success}, validation split")
     save(figure, path)
     return True
 
