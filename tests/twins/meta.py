@@ -71,8 +71,6 @@ FORMS = {
     "map, short": replace(without(MAP, "bookmark"), gate="every-step"),
     **{f"without {name}": without(SMALL, name) for name in SMALL.hints},
     **{f"fast, without {name}": without(FAST, name) for name in FAST.hints},
-    "long, without focus": replace(without(FAST, "focus", "pursuit"), gate="at-termination"),
-    "short, without focus": replace(without(FAST, "focus"), gate="every-step"),
     **{f"block, without {name}": without(BLOCK, name) for name in BLOCK.hints},
     **{f"map, without {name}": without(MAP, name) for name in MAP.hints},
     "tallying, whatever is named": replace(

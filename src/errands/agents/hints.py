@@ -150,11 +150,11 @@ class Reminder(Hint):
 
 
 class Focus(Hint):
-    """Keeps the context from the shift, which then decides by the instruction and the tally alone.
+    """Keeps the context from the shift: it decides by the instruction and what other hints count.
 
-    Where nothing is counted by what is in sight ("all"), the context says nothing about whether to
-    stay. Training lists leave few traces; in long ones the world fills with ice, which no agent has
-    seen in training, and a shift that reads the context leaves "transform 2 pigs" after the first.
+    The tally, or what is left in sight ("all"), is all that staying depends on. Long lists fill the
+    world with what transformations leave, as no agent has seen it in training; a shift that reads
+    the context leaves "transform 2 pigs" after the first, or "all stones" while there are some.
     """
 
     for_flat = False
