@@ -84,14 +84,15 @@ def is_within_reach(world: World, row: int, column: int) -> bool:
 
 @kernel()
 def can_take(world: World, row: int, column: int, within_reach: bool) -> bool:
+    """Whether the cell is free, and far enough from the agent."""
     return is_free(world, row, column) and (within_reach or not is_within_reach(world, row, column))
 
 
 @kernel()
 def place_somewhere(world: World, tile: int, within_reach: bool) -> int:
-    """Put a tile on a random free cell, if wanted not within the agent's reach.
+    """Put a tile on a random free cell; returns the cell, or NOTHING if there is none.
 
-    Returns the cell, or NOTHING if there is none.
+    Cells that the agent can act on without a step are taken only if `within_reach` says so.
     """
     free = 0
     for row in range(1, MAP_SIZE - 1):
